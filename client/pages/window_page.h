@@ -1,0 +1,85 @@
+// The window page: what agentd allows on one device.
+//
+// Written by agentd, read by the device's fill tasks (may I start?) and by its main-job rank (is
+// anybody waiting?). agentd makes it once per device; it outlives ranks and tasks.
+//
+// Fields are independent of each other: a reader may see an old entry beside a new one, and both are
+// promises that agentd made. A heartbeat older than kHeartbeatStaleNs means that agentd is gone: every
+// gate treats the page as closed.
+//
+// Thread-safe: one writer thread, any number of readers.
+#ifndef CLIENT_PAGES_WINDOW_PAGE_H_
+#define CLIENT_PAGES_WINDOW_PAGE_H_
+
+#include "client/pages/hold_out.h"
+#include "client/pages/page_layout.h"
+#include "client/pages/signal_page.h"
+
+namespace pipefill {
+
+// Lengths for which a latest start is published: unit_ns[i], growing, about log-spaced.
+inline constexpr size_t kUnitLadder = 16;
+// latest_start_ns of a unit that may not start at all.
+inline constexpr int64_t kNever = -1;
+inline constexpr uint64_t kHeartbeatStaleNs = 1'000'000'000;
+
+// Values equal those of pipefill.v1.FillMode.
+enum class FillMode : uint32_t { kOff = 1, kReport = 2, kFill = 3 };
+
+struct WindowEntry {
+  PageField<uint32_t> offered;  // 1 = a window is published for this bubble
+  uint32_t padding;
+  PageField<int64_t> memory_free_bytes;
+  // Offset from the bubble's begin up to which a unit of at most unit_ns[i] may start; or kNever.
+  PageField<int64_t> latest_start_ns[kUnitLadder];
+};
+static_assert(sizeof(WindowEntry) == 16 + 8 * kUnitLadder);
+
+struct WindowPage {
+  PageHeader header;
+  PageField<uint64_t> heartbeat_ns;  // last time agentd looked, CLOCK_MONOTONIC
+  PageField<uint32_t> mode;          // a FillMode, of the main job on this device
+  PageField<uint32_t> parked;        // 1 = no unit may start whatever else is written here
+  PageField<uint32_t> gates;         // fill tasks attached: the rank wakes nobody while it is 0
+  // Raised and futex-woken whenever another signal page takes the place of the one handed out; a
+  // task then asks agentd for it. 0 = no rank has attached yet.
+  PageField<uint32_t> signal_generation;
+  PageField<uint32_t> hold_out_block_iterations;
+  PageField<uint32_t> hold_out_one_in;
+  PageField<uint64_t> spin_ns;  // how long a gate spins before it sleeps
+  PageField<uint64_t> unit_ns[kUnitLadder];
+  WindowEntry entries[kBubbleSlots];
+};
+static_assert(offsetof(WindowPage, heartbeat_ns) == 16);
+static_assert(offsetof(WindowPage, signal_generation) == 36);
+static_assert(offsetof(WindowPage, unit_ns) == 56);
+static_assert(offsetof(WindowPage, entries) == 56 + 8 * kUnitLadder);
+
+// The latest start of a unit of `length_ns` in the bubble of `slot`: that of the next longer entry of
+// the ladder; kNever beyond its end.
+inline int64_t LatestStart(const WindowPage& page, uint32_t slot, uint64_t length_ns) {
+  if (slot >= kBubbleSlots) return kNever;
+  const WindowEntry& entry = page.entries[slot];
+  if (entry.offered.load(std::memory_order_acquire) == 0) return kNever;
+  for (size_t i = 0; i < kUnitLadder; ++i) {
+    if (length_ns <= page.unit_ns[i].load(std::memory_order_relaxed)) {
+      return entry.latest_start_ns[i].load(std::memory_order_acquire);
+    }
+  }
+  return kNever;
+}
+
+// Whether units may start at all now, whatever the bubble.
+inline bool IsFillAllowed(const WindowPage& page, uint64_t now_ns, uint64_t iteration) {
+  const uint64_t heartbeat_ns = page.heartbeat_ns.load(std::memory_order_acquire);
+  if (now_ns > heartbeat_ns && now_ns - heartbeat_ns > kHeartbeatStaleNs) return false;
+  if (page.parked.load(std::memory_order_acquire) != 0) return false;
+  if (page.mode.load(std::memory_order_acquire) != static_cast<uint32_t>(FillMode::kFill)) return false;
+  return !IsHeldOut({.block_iterations = page.hold_out_block_iterations.load(std::memory_order_relaxed),
+                     .one_in = page.hold_out_one_in.load(std::memory_order_relaxed)},
+                    iteration);
+}
+
+}  // namespace pipefill
+
+#endif  // CLIENT_PAGES_WINDOW_PAGE_H_

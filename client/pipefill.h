@@ -1,0 +1,138 @@
+/* pipefill SDK, C ABI. Link with -lpipefill, or load libpipefill.so.
+ *
+ * A training loop (main job) reports where its device idles; a fill job asks for time in those
+ * bubbles. Rules for both:
+ *   - Nothing here throws, and nothing blocks the main job: after pf_attach its calls are a few
+ *     stores in shared memory, and at most one futex wake.
+ *   - It fails open: without agentd, with a dead agentd, or with one of another version, the handle
+ *     is detached, every call returns at once, and a fill task runs as if alone.
+ *   - Every function accepts NULL as handle and then does nothing.
+ * Threads: the calls on one handle must not overlap each other; any thread may make them.
+ * Times are nanoseconds of CLOCK_MONOTONIC; sizes are bytes.
+ */
+#ifndef CLIENT_PIPEFILL_H_
+#define CLIENT_PIPEFILL_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PF_EXPORT __attribute__((visibility("default")))
+
+/* Result codes. */
+#define PF_OK 0
+#define PF_NO_AGENT 1      /* nobody listens on the socket */
+#define PF_BAD_VERSION 2   /* agentd speaks another page version */
+#define PF_BAD_ARGUMENT 3  /* see pf_last_error */
+#define PF_REFUSED 4       /* agentd said no; see pf_last_error */
+#define PF_SYSTEM 5        /* a system call failed; see pf_last_error */
+
+/* One line for people; static storage. Unknown codes give a text too. */
+PF_EXPORT const char* pf_error_text(int code);
+/* What exactly went wrong in the last pf_attach or pf_task_attach of this thread; "" if nothing. */
+PF_EXPORT const char* pf_last_error(void);
+/* Version of this library, "0.1.0", and of the shared pages. */
+PF_EXPORT const char* pf_version(void);
+PF_EXPORT uint32_t pf_page_version(void);
+
+/* ---- Main job ---------------------------------------------------------------------------- */
+
+typedef struct pf_main_job pf_main_job;
+
+#define PF_MODE_DEFAULT 0
+#define PF_MODE_OFF 1
+#define PF_MODE_REPORT 2
+#define PF_MODE_FILL 3
+
+typedef struct pf_attach_options {
+  uint32_t size_bytes;  /* sizeof(pf_attach_options); lets the struct grow */
+  const char* main_job; /* name of the training run; the same on all ranks; 1..127 bytes */
+  int32_t rank;         /* [0, ranks) */
+  int32_t ranks;
+  int32_t stage;        /* pipeline stage of this rank, [0, stages) */
+  int32_t stages;
+  const char* device;   /* device of agentd; NULL = PIPEFILL_DEVICE, else by CPU affinity */
+  const char* socket;   /* of agentd; NULL = PIPEFILL_SOCKET, else /run/pipefill/agentd.sock */
+  int32_t mode;         /* PF_MODE_*; PF_MODE_DEFAULT = PIPEFILL_MODE, else fill */
+  uint32_t budget_ppm;  /* slowdown that filling may cost, in millionths; 0 = 10000 (1 %) */
+} pf_attach_options;
+
+/* Connects to agentd and maps the pages; at most 200 ms. *job is set in every case and stays usable
+ * (detached after an error); NULL only if memory runs out. Give it back with pf_detach. */
+PF_EXPORT int pf_attach(const pf_attach_options* options, pf_main_job** job);
+/* 1 while agentd reads this handle's page; 0 on a detached handle. */
+PF_EXPORT int pf_is_attached(const pf_main_job* job);
+
+/* One training step. Numbers grow by one from any start, equal on all ranks. An open bubble or chunk
+ * ends with the iteration. */
+PF_EXPORT void pf_iteration_begin(pf_main_job* job, uint64_t iteration);
+PF_EXPORT void pf_iteration_end(pf_main_job* job);
+
+/* Values of `bubble_class`. */
+#define PF_BUBBLE_HEAD 1
+#define PF_BUBBLE_MIDDLE 2
+#define PF_BUBBLE_SCATTERED 3
+#define PF_BUBBLE_TAIL 4
+#define PF_BUBBLE_CUSTOM 6
+
+/* The device idles from now on / does main work again. (class, ordinal) must name the same wait in
+ * every iteration: learning is per name. ordinal < 2^24; at most 256 names per rank. */
+PF_EXPORT void pf_bubble_begin(pf_main_job* job, int bubble_class, uint32_t ordinal);
+PF_EXPORT void pf_bubble_end(pf_main_job* job);
+
+/* Instead of bubbles: report compute chunks; every gap inside an iteration is a bubble, named from
+ * the order of chunks in the iteration before (head, middle, scattered, tail). Do not mix with
+ * pf_bubble_* on one handle. */
+#define PF_CHUNK_FORWARD 1
+#define PF_CHUNK_BACKWARD 2
+#define PF_CHUNK_OPTIMIZER 3
+#define PF_CHUNK_OTHER 4
+PF_EXPORT void pf_chunk_begin(pf_main_job* job, int chunk_kind);
+PF_EXPORT void pf_chunk_end(pf_main_job* job);
+
+/* Device memory that the main job will not touch until the end of the current bubble. */
+PF_EXPORT void pf_memory_hint(pf_main_job* job, uint64_t free_bytes);
+
+PF_EXPORT void pf_detach(pf_main_job* job);
+
+/* ---- Fill task --------------------------------------------------------------------------- */
+
+typedef struct pf_task pf_task;
+
+typedef struct pf_task_options {
+  uint32_t size_bytes;  /* sizeof(pf_task_options) */
+  const char* socket;   /* NULL = PIPEFILL_SOCKET; neither set = runs alone, ungated */
+  uint64_t unit_hint_ns; /* how long a unit takes before any was measured; 0 = 5 ms */
+} pf_task_options;
+
+/* Connects this process, started by agentd, to its device. *task is set in every case; after an error
+ * or without agentd it runs ungated ("alone"). Give it back with pf_task_detach. */
+PF_EXPORT int pf_task_attach(const pf_task_options* options, pf_task** task);
+/* 1 if units are held to bubbles; 0 when alone. */
+PF_EXPORT int pf_task_is_gated(const pf_task* task);
+
+/* Ends the unit in progress, if any, waits until the next one may start, and starts it. Returns 1,
+ * or 0 when the task should stop: save and leave. Blocks as long as no bubble comes. `label` names a
+ * kind of unit, [0, 16): kinds of different length have estimates of their own. */
+PF_EXPORT int pf_task_next_unit(pf_task* task, uint32_t label);
+/* Ends the unit in progress; needed before work that is no unit, and at the end. */
+PF_EXPORT void pf_task_end_unit(pf_task* task);
+
+typedef struct pf_task_stats {
+  uint64_t units;
+  uint64_t unit_cpu_ns;  /* CPU time of this process inside units */
+  uint64_t unit_wall_ns;
+  uint64_t bubbles_denied;
+  uint64_t unit_estimate_ns;  /* of label 0 */
+} pf_task_stats;
+PF_EXPORT void pf_task_get_stats(const pf_task* task, pf_task_stats* stats);
+
+PF_EXPORT void pf_task_detach(pf_task* task);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* CLIENT_PIPEFILL_H_ */

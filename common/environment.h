@@ -1,0 +1,25 @@
+// What the operating system tells about this process and host. The only place that reads the
+// environment.
+//
+// Thread-safe as long as nobody sets variables.
+#ifndef COMMON_ENVIRONMENT_H_
+#define COMMON_ENVIRONMENT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pipefill {
+
+// `fallback` if unset or empty.
+std::string EnvironmentOr(const char* name, const std::string& fallback);
+std::string HostName();
+// Random, for boot ids and idempotency keys: 32 hexadecimal digits.
+std::string RandomToken();
+// Cores that this process may run on, sorted.
+std::vector<int> AllowedCores();
+int64_t MemoryTotalBytes();
+
+}  // namespace pipefill
+
+#endif  // COMMON_ENVIRONMENT_H_
