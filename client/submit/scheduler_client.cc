@@ -1,0 +1,191 @@
+#include "client/submit/scheduler_client.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/instant.h"
+#include "common/status.h"
+#include "common/status_grpc.h"
+#include "proto/scheduler.grpc.pb.h"
+
+namespace pipefill {
+namespace {
+
+// A page of a thousand jobs with the largest specs fits.
+constexpr int kReceiveMaxBytes = 128 << 20;
+
+std::shared_ptr<grpc::Channel> NewChannel(const SchedulerClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kReceiveMaxBytes);
+  // The tries of this client set the pace; gRPC must not wait longer in between.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(options.back_off_min)));
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(options.call_timeout)));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(absl::ToInt64Milliseconds(options.back_off_max)));
+  // A proxy for the web must not get between a user and the cluster.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// gRPC nests causes with colons, the innermost last: "...: Failed to connect to remote host:
+// Connection refused".
+std::string InnermostCause(const std::string& text) {
+  const size_t colon = text.rfind(": ");
+  return colon == std::string::npos ? text : text.substr(colon + 2);
+}
+
+class GrpcSchedulerClient : public SchedulerClient {
+ public:
+  GrpcSchedulerClient(const SchedulerClientOptions& options,
+                      const SchedulerClientDependencies& dependencies)
+      : options_(options),
+        dependencies_(dependencies),
+        channel_(NewChannel(options)),
+        stub_(v1::SchedulerService::NewStub(channel_)) {}
+
+  absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) override {
+    v1::SubmitJobRequest keyed = request;
+    if (keyed.key().empty()) keyed.set_key(dependencies_.new_key());
+    return Call(&Stub::SubmitJob, keyed);
+  }
+
+  absl::StatusOr<v1::Job> GetJob(JobId job) override {
+    v1::GetJobRequest request;
+    request.set_job_id(job.value());
+    return Call(&Stub::GetJob, request);
+  }
+
+  absl::StatusOr<v1::Job> CancelJob(JobId job) override {
+    v1::CancelJobRequest request;
+    request.set_job_id(job.value());
+    return Call(&Stub::CancelJob, request);
+  }
+
+  absl::StatusOr<v1::Job> WaitJob(JobId job, absl::Duration timeout) override {
+    v1::WaitJobRequest request;
+    request.set_job_id(job.value());
+    return CallWithin(timeout, &Stub::WaitJob, request);
+  }
+
+  absl::StatusOr<v1::ReadContentResponse> ReadContent(
+      const v1::ReadContentRequest& request) override {
+    return Call(&Stub::ReadContent, request);
+  }
+
+  absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) override {
+    return Call(&Stub::ListJobs, request);
+  }
+
+  absl::StatusOr<v1::ListDevicesResponse> ListDevices() override {
+    return Call(&Stub::ListDevices, v1::ListDevicesRequest());
+  }
+
+  absl::StatusOr<v1::ListBubblesResponse> ListBubbles(absl::string_view main_job) override {
+    v1::ListBubblesRequest request;
+    request.set_main_job(std::string(main_job));
+    return Call(&Stub::ListBubbles, request);
+  }
+
+  absl::StatusOr<v1::GetStatusResponse> GetStatus() override {
+    return Call(&Stub::GetStatus, v1::GetStatusRequest());
+  }
+
+ private:
+  using Stub = v1::SchedulerService::Stub;
+  template <typename Request, typename Response>
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(Method<Request, Response> method, const Request& request) {
+    return CallWithin(options_.call_timeout, method, request);
+  }
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> CallWithin(absl::Duration timeout, Method<Request, Response> method,
+                                      const Request& request) {
+    const Instant deadline = dependencies_.clock.Now() + timeout;
+    for (int tries = 1;; ++tries) {
+      absl::StatusOr<Response> response =
+          CallOnce(deadline - dependencies_.clock.Now(), method, request);
+      if (!absl::IsUnavailable(response.status())) return response;
+      const absl::Duration delay = BackOffDelay(options_, tries, dependencies_.random());
+      if (dependencies_.clock.Now() + delay >= deadline) return response;
+      if (tries == 1 && dependencies_.on_retry) dependencies_.on_retry(response.status());
+      dependencies_.pause(delay);
+    }
+  }
+
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> CallOnce(absl::Duration timeout, Method<Request, Response> method,
+                                    const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN));
+    Response response;
+    const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+    if (!status.ok()) return InOurWords(status, timeout);
+    return response;
+  }
+
+  // An error that schedulerd sent has a text for people already; one of the transport has not.
+  absl::Status InOurWords(const grpc::Status& status, absl::Duration timeout) {
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+        channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY) {
+      return absl::UnavailableError(
+          absl::StrCat("schedulerd does not answer: address=", options_.address, " error=\"",
+                       InnermostCause(status.error_message()), "\"; ", options_.away_hint));
+    }
+    if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no answer in time: address=", options_.address,
+                       " timeout=", absl::FormatDuration(timeout), "; ", options_.away_hint));
+    }
+    return FromGrpc(status);
+  }
+
+  const SchedulerClientOptions options_;
+  const SchedulerClientDependencies dependencies_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<Stub> stub_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SchedulerClient>> NewSchedulerClient(
+    const SchedulerClientOptions& options, const SchedulerClientDependencies& dependencies) {
+  RETURN_IF_ERROR(CheckAddress(options.address));
+  std::unique_ptr<SchedulerClient> client =
+      std::make_unique<GrpcSchedulerClient>(options, dependencies);
+  return client;
+}
+
+absl::Status CheckAddress(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  int32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 1 || port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "not an address of schedulerd: address=", address, "; write HOST:PORT, as 127.0.0.1:7700"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Duration BackOffDelay(const SchedulerClientOptions& options, int tries, double random) {
+  absl::Duration delay = options.back_off_min;
+  for (int i = 1; i < tries && delay < options.back_off_max; ++i) delay *= 2;
+  delay = std::min(delay, options.back_off_max);
+  return delay * (1.0 - random / 2);
+}
+
+}  // namespace pipefill
