@@ -12,7 +12,8 @@ namespace pipefill {
 
 }  // namespace pipefill
 
-#define CHECK(condition) \
-  (static_cast<bool>(condition) ? static_cast<void>(0) : ::pipefill::FailCheck(__FILE__, __LINE__, #condition))
+#define CHECK(condition)                               \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
+                                : ::pipefill::FailCheck(__FILE__, __LINE__, #condition))
 
 #endif  // COMMON_CHECK_H_

@@ -18,6 +18,7 @@ std::string HostName();
 std::string RandomToken();
 // Cores that this process may run on, sorted.
 std::vector<int> AllowedCores();
+// The memory of the host, or of this container if that is less.
 int64_t MemoryTotalBytes();
 
 }  // namespace pipefill

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <ostream>
+#include <utility>
 
 namespace pipefill {
 

@@ -23,9 +23,7 @@ class Instant {
   friend Instant operator+(Instant a, absl::Duration d) {
     return Instant(a.ns_ + absl::ToInt64Nanoseconds(d));
   }
-  friend absl::Duration operator-(Instant a, Instant b) {
-    return absl::Nanoseconds(a.ns_ - b.ns_);
-  }
+  friend absl::Duration operator-(Instant a, Instant b) { return absl::Nanoseconds(a.ns_ - b.ns_); }
 
  private:
   explicit constexpr Instant(int64_t ns) : ns_(ns) {}

@@ -40,8 +40,9 @@ class EventLoop : public Loop {
   virtual void Run() = 0;
   // Thread-safe; also from a callback.
   virtual void Stop() = 0;
-  // Calls `callback` whenever `fd` is readable, at its end, or in error, until Unwatch. The loop does
-  // not own `fd`, which must stay open until then. REQUIRES: on the loop's thread, or before Run.
+  // Calls `callback` whenever `fd` is readable, at its end, or in error, until Unwatch. The loop
+  // does not own `fd`, which must stay open until then, makes it non-blocking, and watches it once
+  // only. REQUIRES: on the loop's thread, or before Run.
   virtual WatchId WatchReadable(int fd, Callback callback) = 0;
   virtual void Unwatch(WatchId watch) = 0;
   // Calls `callback` on SIGINT and SIGTERM instead of ending the process.

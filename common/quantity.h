@@ -24,7 +24,8 @@ absl::StatusOr<std::vector<int>> ParseCores(absl::string_view text);
 
 // "1.5 GiB", "512 MiB", "0 B".
 std::string FormatBytes(int64_t bytes);
-// "1.52 s", "12.3 ms", "210 us", "3m12s", "0 s". Three significant digits.
+// "1.52 s", "12.3 ms", "210 us", "3m12s", "0 s". Three significant digits below a minute.
+// Write pipefill:: in front: abseil has a function of this name.
 std::string FormatDuration(absl::Duration duration);
 // {0,1,2,8} -> "0-2,8".
 std::string FormatCores(const std::vector<int>& cores);

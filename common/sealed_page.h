@@ -1,9 +1,9 @@
-// Owns one shared page: a memfd of fixed size (F_SEAL_SHRINK | F_SEAL_GROW), zeroed, mapped here for
-// reading and writing.
+// Owns one shared page: a memfd of fixed size (F_SEAL_SHRINK | F_SEAL_GROW), zeroed, mapped here
+// for reading and writing.
 //
 // A page is written by one process. Either that is this one: call SealWriter at once. Or another
-// process gets descriptor(), maps it writable, and then SealWriter is called: from then on nobody can
-// make a writable mapping (F_SEAL_FUTURE_WRITE), and existing ones stay.
+// process gets descriptor(), maps it writable, and then SealWriter is called: from then on nobody
+// can make a writable mapping (F_SEAL_FUTURE_WRITE), and existing ones stay.
 //
 // Thread-compatible.
 #ifndef COMMON_SEALED_PAGE_H_

@@ -17,8 +17,8 @@ absl::Status ErrnoStatus(int error_number, absl::string_view what);
 
 }  // namespace pipefill
 
-#define RETURN_IF_ERROR(expression)                      \
-  do {                                                   \
+#define RETURN_IF_ERROR(expression)                                         \
+  do {                                                                      \
     if (absl::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
@@ -27,8 +27,8 @@ absl::Status ErrnoStatus(int error_number, absl::string_view what);
 // `lhs` may be a declaration: ASSIGN_OR_RETURN(const Job* job, FindJob(id));
 #define ASSIGN_OR_RETURN(lhs, expression) \
   ASSIGN_OR_RETURN_(PIPEFILL_CONCAT(status_or_, __LINE__), lhs, expression)
-#define ASSIGN_OR_RETURN_(result, lhs, expression)    \
-  auto result = (expression);                         \
+#define ASSIGN_OR_RETURN_(result, lhs, expression)     \
+  auto result = (expression);                          \
   if (!result.ok()) return std::move(result).status(); \
   lhs = *std::move(result)
 

@@ -37,6 +37,8 @@ class VirtualTime : public Clock, public Loop {
   TimerId next_timer_ = 1;
   std::deque<Callback> ready_;
   std::map<std::pair<Instant, TimerId>, Callback> timers_;
+  // Where each timer stands in `timers_`.
+  std::map<TimerId, Instant> timer_instants_;
 };
 
 }  // namespace pipefill
