@@ -265,11 +265,16 @@ class Walk : public nlohmann::json_sax<json> {
     if (opaque_depth_ > 0) return true;
     Level& level = levels_.back();
     level.name = name;
-    if (!level.seen.insert(name).second) return Fail("given twice");
-    if (level.kind == Level::Kind::kMap) return true;
-    level.field = FindField(*level.type, name);
-    if (level.field != nullptr) return true;
-    return Fail(absl::StrCat("no such field", Suggestion(name, FieldNames(*level.type))));
+    const bool is_field = level.kind == Level::Kind::kMessage;
+    if (is_field) {
+      level.field = FindField(*level.type, name);
+      if (level.field == nullptr) {
+        return Fail(absl::StrCat("no such field", Suggestion(name, FieldNames(*level.type))));
+      }
+    }
+    // A field has two spellings, a key of a map one.
+    const bool is_new = level.seen.insert(is_field ? level.field->name() : name).second;
+    return is_new || Fail("given twice");
   }
 
   bool end_object() override { return EndLevel(); }
