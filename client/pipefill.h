@@ -4,10 +4,11 @@
  * bubbles. Rules for both:
  *   - Nothing here throws, and nothing blocks the main job: after pf_attach its calls are a few
  *     stores in shared memory, and at most one futex wake.
- *   - It fails open: without agentd, with a dead agentd, or with one of another version, the handle
- *     is detached, every call returns at once, and a fill task runs as if alone.
+ *   - It fails open: without agentd, with a dead agentd, or with one of another version, a main job's
+ *     handle is detached and every call returns at once. A fill task without agentd runs as if alone.
  *   - Every function accepts NULL as handle and then does nothing.
- * Threads: the calls on one handle must not overlap each other; any thread may make them.
+ * Threads: the calls on one handle must not overlap each other; any thread may make them. In a child
+ * made by fork() the parent's handles are dead: a main job is detached, a task told to stop.
  * Times are nanoseconds of CLOCK_MONOTONIC; sizes are bytes.
  */
 #ifndef CLIENT_PIPEFILL_H_
@@ -107,16 +108,28 @@ typedef struct pf_task_options {
   uint64_t unit_hint_ns; /* how long a unit takes before any was measured; 0 = 5 ms */
 } pf_task_options;
 
-/* Connects this process, started by agentd, to its device. *task is set in every case; after an error
- * or without agentd it runs ungated ("alone"). Give it back with pf_task_detach. */
+/* Connects this process to its device; may take seconds on a busy device. *task is set in every case
+ * (NULL only if memory runs out); give it back with pf_task_detach. It is one of
+ *   gated    after PF_OK: units are held to bubbles;
+ *   alone    no socket is named (PF_OK), or agentd did not start this process (PF_BAD_ARGUMENT;
+ *            PIPEFILL_JOB is not set): units start at once;
+ *   refused  agentd started this process and attaching failed, or the options make no sense:
+ *            pf_task_next_unit returns 0 at once, for ungated units would slow the main job. Leave
+ *            with an error.
+ * One task per process. */
 PF_EXPORT int pf_task_attach(const pf_task_options* options, pf_task** task);
-/* 1 if units are held to bubbles; 0 when alone. */
+/* 1 if units are held to bubbles; 0 when alone or refused. */
 PF_EXPORT int pf_task_is_gated(const pf_task* task);
+/* 1 if no unit will ever start. */
+PF_EXPORT int pf_task_is_refused(const pf_task* task);
 
 /* Ends the unit in progress, if any, waits until the next one may start, and starts it. Returns 1,
  * or 0 when the task should stop: save and leave. Blocks as long as no bubble comes. `label` names a
  * kind of unit, [0, 16): kinds of different length have estimates of their own. */
 PF_EXPORT int pf_task_next_unit(pf_task* task, uint32_t label);
+/* The same with an end to the waiting: returns 2 when no unit could start within `timeout_ns`, or when
+ * a signal handler ran meanwhile; call it again, or do something else. */
+PF_EXPORT int pf_task_wait_unit(pf_task* task, uint32_t label, uint64_t timeout_ns);
 /* Ends the unit in progress; needed before work that is no unit, and at the end. */
 PF_EXPORT void pf_task_end_unit(pf_task* task);
 

@@ -81,7 +81,9 @@ constexpr uint32_t PackBubbleName(BubbleClass bubble_class, uint32_t ordinal) {
 struct SignalPage {
   PageHeader header;
   PageField<uint64_t> bubbles_unnamed;  // bubbles beyond kBubbleSlots distinct ids
-  uint64_t padding0[5];
+  // Calls out of order (an end without a begin, a bubble outside an iteration, ...), ignored or mended.
+  PageField<uint64_t> calls_misplaced;
+  uint64_t padding0[4];
 
   // The hot line.
   PageField<uint32_t> seq;   // futex word; odd = a bubble is open

@@ -1,0 +1,179 @@
+#include "client/fill/fill_task.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "client/pages/handshake.h"
+
+namespace pipefill::sdk {
+namespace {
+
+// The device's main job leaves an idle-priority process little time; agentd itself answers at once.
+constexpr uint64_t kAttachTimeoutNs = 10'000'000'000;
+
+template <typename Number>
+bool ParseNumber(const std::string& text, Number* number) {
+  const char* end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, *number);
+  return failure == std::errc() && rest == end;
+}
+
+// Who this process is, as agentd told it through its environment.
+Error ReadIdentity(const Environment& environment, AttachTaskRequest* request) {
+  for (const char* name : {kJobVariable, kAttemptVariable, kFenceVariable}) {
+    const std::string text = environment.Get(name);
+    bool is_good = false;
+    if (name == kJobVariable) is_good = ParseNumber(text, &request->job_id);
+    if (name == kAttemptVariable) is_good = ParseNumber(text, &request->attempt);
+    if (name == kFenceVariable) is_good = ParseNumber(text, &request->fence);
+    if (!is_good) {
+      return {PF_BAD_ARGUMENT, "attach refused: " + std::string(name) + "=" + text +
+                                   "; agentd sets it to a number, leave it alone"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+FillTask::FillTask(const Options& options) : clock_(options.clock), futex_(options.futex) {
+  estimates_.fill(UnitEstimate(options.unit_hint_ns));
+}
+
+FillTask::FillTask(const Options& options, TaskPages pages) : FillTask(options) {
+  window_ = std::move(pages.window);
+  task_ = std::move(pages.task);
+  link_.emplace(std::move(pages.connection), std::move(pages.signal), pages.signal_generation);
+  gate_.emplace(window_.As<const WindowPage>(), clock_, futex_);
+  page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
+}
+
+FillTask::~FillTask() {
+  EndUnit();
+  if (!is_gated()) return;
+  page()->state.store(static_cast<uint32_t>(TaskState::kDone), std::memory_order_release);
+}
+
+std::unique_ptr<FillTask> FillTask::Attach(const Options& options, const std::string& socket,
+                                           const Environment& environment, Error* error) {
+  const AgentAddress address = {
+      .socket = socket.empty() ? environment.Get(kSocketVariable) : socket,
+      .timeout_ns = kAttachTimeoutNs};
+  const bool is_started_by_agent = !environment.Get(kJobVariable).empty();
+  *error = {};
+  if (address.socket.empty()) return std::make_unique<FillTask>(options);
+  if (!is_started_by_agent) {
+    *error = {PF_BAD_ARGUMENT,
+              std::string(kJobVariable) +
+                  " is not set: agentd did not start this process, so it runs alone"};
+    return std::make_unique<FillTask>(options);
+  }
+  AttachTaskRequest request = {};
+  TaskPages pages;
+  *error = ReadIdentity(environment, &request);
+  if (error->ok()) *error = AttachTask(request, address, options.clock, &pages);
+  if (error->ok()) return std::make_unique<FillTask>(options, std::move(pages));
+  return Refuse(options);
+}
+
+std::unique_ptr<FillTask> FillTask::Refuse(const Options& options) {
+  auto task = std::make_unique<FillTask>(options);
+  task->is_refused_ = true;
+  return task;
+}
+
+FillTask::Outcome FillTask::NextUnit(uint32_t label, uint64_t timeout_ns) {
+  EndUnit();
+  if (is_refused()) return Outcome::kStop;
+  label_ = std::min<uint32_t>(label, kLabels - 1);
+  if (!gate_.has_value()) {
+    unit_ = {.start_ns = clock_.NowNs()};
+    StartUnit();
+    return Outcome::kStarted;
+  }
+  page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  const uint64_t begin_ns = clock_.NowNs();
+  for (;;) {
+    const GateAnswer answer = AskGate();
+    if (link_->should_stop()) return Outcome::kStop;
+    if (answer == GateAnswer::kStarted) return Outcome::kStarted;
+    const uint64_t waited_ns = clock_.NowNs() - begin_ns;
+    if (waited_ns >= timeout_ns) return Outcome::kLater;
+    const uint64_t left_ns = std::min(timeout_ns - waited_ns, kLookAgainNs);
+    if (gate_->Wait(left_ns) == WaitResult::kInterrupted) return Outcome::kLater;
+  }
+}
+
+GateAnswer FillTask::AskGate() {
+  link_->Poll(0);
+  if (link_->should_stop() || link_->is_closed()) {
+    gate_->SetSignal(nullptr, link_->signal_generation());
+    return GateAnswer::kClosed;
+  }
+  gate_->SetSignal(link_->signal(), link_->signal_generation());
+  if (gate_->needs_signal()) {
+    FetchSignal(kLookAgainNs);
+    if (link_->should_stop()) return GateAnswer::kClosed;
+  }
+  const GateAnswer answer = gate_->TryStart(estimate().estimate_ns(), &unit_);
+  if (answer == GateAnswer::kStarted) StartUnit();
+  if (answer == GateAnswer::kDenied) {
+    estimate().OnDenied();
+    ++stats_.bubbles_denied;
+    page()->bubbles_denied.store(stats_.bubbles_denied, std::memory_order_relaxed);
+    page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  }
+  return answer;
+}
+
+void FillTask::FetchSignal(uint64_t timeout_ns) {
+  link_->RequestSignal();
+  gate_->SetSignal(nullptr, link_->signal_generation());  // Poll may unmap the page
+  link_->Poll(timeout_ns);
+  gate_->SetSignal(link_->is_closed() ? nullptr : link_->signal(), link_->signal_generation());
+}
+
+void FillTask::StartUnit() {
+  in_unit_ = true;
+  unit_cpu_begin_ns_ = clock_.ProcessCpuNs();
+  if (!gate_.has_value()) return;
+  page()->last_slot.store(unit_.slot, std::memory_order_relaxed);
+  page()->unit_start_ns.store(unit_.start_ns, std::memory_order_release);
+  page()->state.store(static_cast<uint32_t>(TaskState::kInUnit), std::memory_order_release);
+}
+
+void FillTask::EndUnit() {
+  if (!in_unit_ || is_refused()) return;
+  in_unit_ = false;
+  unit_.cpu_ns = clock_.ProcessCpuNs() - unit_cpu_begin_ns_;
+  unit_.end_ns = clock_.NowNs();
+  const UnitMeasure measure = {.wall_ns = unit_.end_ns - unit_.start_ns,
+                               .cpu_ns = unit_.cpu_ns,
+                               .is_overrun = gate_.has_value() && !gate_->IsStillOpen(unit_)};
+  estimate().OnUnit(measure);
+  ++stats_.units;
+  stats_.unit_cpu_ns += measure.cpu_ns;
+  stats_.unit_wall_ns += measure.wall_ns;
+  if (gate_.has_value()) Publish(unit_);
+}
+
+void FillTask::Publish(const UnitRecord& unit) {
+  uint64_t words[kUnitWords];
+  PackUnit(unit, words);
+  page()->units.Push(words);
+  page()->units_done.store(stats_.units, std::memory_order_relaxed);
+  page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  page()->unit_start_ns.store(0, std::memory_order_release);
+  page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
+}
+
+pf_task_stats FillTask::stats() const {
+  pf_task_stats stats = stats_;
+  stats.unit_estimate_ns = estimates_[0].estimate_ns();
+  return stats;
+}
+
+}  // namespace pipefill::sdk

@@ -1,0 +1,107 @@
+// One fill task: runs units in the bubbles of its device, and accounts for them.
+//
+//   alone    no agentd: every unit starts at once
+//   gated    attached: units start when the gate says so
+//   refused  agentd started this process and attaching failed, or this is a forked child: no unit
+//            ever starts, because an ungated one would slow the main job
+//
+// Within gated: parked for good once the connection to agentd ends (the process then waits for its
+// SIGTERM), and parked while the heartbeat in the window page is stale.
+//
+// A unit is accounted by the CPU time of the process, never by wall time: see docs of UnitRecord.
+//
+// Thread-compatible: one thread at a time makes calls.
+#ifndef CLIENT_FILL_FILL_TASK_H_
+#define CLIENT_FILL_FILL_TASK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "client/attach/attach.h"
+#include "client/fill/agent_link.h"
+#include "client/fill/gate.h"
+#include "client/fill/unit_estimate.h"
+#include "client/pages/task_page.h"
+#include "client/pipefill.h"
+#include "client/platform/clock.h"
+#include "client/platform/environment.h"
+#include "client/platform/error.h"
+#include "client/platform/futex.h"
+
+namespace pipefill::sdk {
+
+class FillTask {
+ public:
+  static constexpr size_t kLabels = 16;
+  // How long the gate sleeps at most before it looks at everything again: a mode that changed, a
+  // message of agentd, a heartbeat that came back. Nobody wakes it for these.
+  static constexpr uint64_t kLookAgainNs = 100'000'000;
+
+  // Clock and futex outlive the task. `unit_hint_ns` 0 = the default of UnitEstimate.
+  struct Options {
+    const Clock& clock;
+    Futex& futex;
+    uint64_t unit_hint_ns = 0;
+  };
+
+  enum class Outcome { kStop, kStarted, kLater };
+
+  // Alone.
+  explicit FillTask(const Options& options);
+  // Gated, with pages as agentd gave them.
+  FillTask(const Options& options, TaskPages pages);
+  // Says kDone in the task page.
+  ~FillTask();
+  FillTask(const FillTask&) = delete;
+  FillTask& operator=(const FillTask&) = delete;
+
+  // Attaches as `environment` says; `socket` overrides its PIPEFILL_SOCKET unless it is empty.
+  // Never nullptr: `*error` tells why the task is alone or refused, if not by the user's choice.
+  static std::unique_ptr<FillTask> Attach(const Options& options, const std::string& socket,
+                                          const Environment& environment, Error* error);
+  // A task that never starts a unit.
+  static std::unique_ptr<FillTask> Refuse(const Options& options);
+
+  // Ends the unit in progress and starts the next one of kind `label` (the last kind if there are
+  // not so many), waiting up to `timeout_ns` for leave. kLater: the time is over, or a signal
+  // handler ran. kStop: the task should save and leave; stays so.
+  Outcome NextUnit(uint32_t label, uint64_t timeout_ns);
+  // Does nothing when no unit is in progress.
+  void EndUnit();
+
+  bool is_gated() const { return gate_.has_value() && !is_refused(); }
+  bool is_refused() const { return is_refused_ || (link_.has_value() && !link_->is_owner()); }
+  pf_task_stats stats() const;
+
+ private:
+  TaskPage* page() const { return task_.As<TaskPage>(); }
+  UnitEstimate& estimate() { return estimates_[label_]; }
+  GateAnswer AskGate();
+  void FetchSignal(uint64_t timeout_ns);
+  void StartUnit();
+  void Publish(const UnitRecord& unit);
+
+  const Clock& clock_;
+  Futex& futex_;
+  bool is_refused_ = false;
+
+  // Set in gated tasks only. The gate looks at the pages of link_ and window_.
+  PageMapping window_;
+  PageMapping task_;
+  std::optional<AgentLink> link_;
+  std::optional<Gate> gate_;
+
+  std::array<UnitEstimate, kLabels> estimates_;
+  uint32_t label_ = 0;  // of the unit in progress or wanted
+  bool in_unit_ = false;
+  UnitRecord unit_;  // in progress
+  uint64_t unit_cpu_begin_ns_ = 0;
+  pf_task_stats stats_ = {};
+};
+
+}  // namespace pipefill::sdk
+
+#endif  // CLIENT_FILL_FILL_TASK_H_
