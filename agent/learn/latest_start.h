@@ -1,0 +1,41 @@
+// The one decision behind every window: how late in a bubble may a unit still start?
+//
+//   0                        t        t + u
+//   |------- bubble ---------|==unit==|            L = length of the bubble, known only afterwards
+//   begin                       ^ end at L: the unit overruns by max(0, t + u - L)
+//
+// A unit that starts at offset t, while the bubble is still open (L > t), may be expected to
+// overrun by no more than a share of its own length:
+//
+//   g(t) = E[ max(0, t + u - L) | L > t ]  <=  overrun_ratio * u
+//
+// with the kept lengths themselves as the distribution of L. Between two of them g grows in
+// straight pieces, and at each of them it falls (that length no longer counts), so g <=
+// overrun_ratio * u may hold again behind a first offset that breaks it. A gate has one cut-off per
+// unit length, and a promise must hold for every start before it: the answer is the last offset
+// before g exceeds the bound for the first time.
+//
+// What follows: over the kept lengths, any number of starts at fixed offsets up to the cut-off
+// overrun by at most overrun_ratio of the unit time started. The cut-off lies before the longest
+// kept length. It never grows with u and never falls with overrun_ratio.
+//
+// Pure.
+#ifndef AGENT_LEARN_LATEST_START_H_
+#define AGENT_LEARN_LATEST_START_H_
+
+#include <cstdint>
+#include <span>
+
+namespace pipefill {
+
+// Offset in ns, rounded down; kNever (client/pages/window_page.h) if g(0) already exceeds the
+// bound, or if there are no lengths. O(number of lengths). REQUIRES: `lengths_ns` grows, each in
+// [1, kBubbleLengthMaxNs]; unit_ns > 0; 0 < overrun_ratio < 1.
+int64_t FindLatestStart(std::span<const int64_t> lengths_ns, int64_t unit_ns, double overrun_ratio);
+
+// Longer bubbles count as this long, so that sums stay exact.
+inline constexpr int64_t kBubbleLengthMaxNs = int64_t{3'600} * 1'000'000'000;
+
+}  // namespace pipefill
+
+#endif  // AGENT_LEARN_LATEST_START_H_

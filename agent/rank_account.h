@@ -1,0 +1,165 @@
+// Keeps the accounts of one device: what its main rank did, how much of each bubble was offered,
+// and what the units of the tasks there took, inside bubbles and beyond
+// (client/pages/unit_split.h).
+//
+// One drain, in this order:
+//   1. read the rings of all tasks of the device, then the ring of the rank;
+//   2. OnEdgesDropped, then OnEdge for each edge, feeding the predictor with what it returns;
+//   3. OnUnit for each unit.
+// A unit is split when the end of its bubble is known:
+//
+//   OnUnit ----> waiting ---- end edge of its bubble, or the rank left ----> split at that end
+//                   |
+//                   +-------- its bubble has begun, but the end was missed --> all of it inside
+//                   +-------- its bubble was never seen to begin ------------> all of it overrun
+//
+// Bubbles that closed are remembered (the last kClosedBubblesKept), so a unit may also arrive later
+// than the end of its bubble. Ranks come and go; tasks stay, and so do their totals.
+//
+// Every record may come from a page: numbers that contradict each other are counted as `unmatched`
+// and otherwise ignored.
+//
+// Pure. Thread-compatible: one account belongs to one device.
+#ifndef AGENT_RANK_ACCOUNT_H_
+#define AGENT_RANK_ACCOUNT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "agent/learn/recent_values.h"
+#include "client/pages/hold_out.h"
+#include "client/pages/signal_page.h"
+#include "client/pages/task_page.h"
+#include "common/instant.h"
+
+namespace pipefill {
+
+inline constexpr size_t kClosedBubblesKept = 256;
+// More waiting units than this: the oldest is taken to lie in its bubble, which is still open.
+inline constexpr size_t kWaitingUnitsMax = 8192;
+
+// Since the rank attached. Becomes v1.MainRank.
+struct RankTotals {
+  int64_t iterations = 0;        // begun
+  int64_t iteration_p50_ns = 0;  // of the last 64; 0 = none yet
+  int64_t iteration_ns = 0;      // of ended iterations
+  int64_t bubble_ns = 0;         // of ended bubbles, with a name or without
+  int64_t edges_dropped = 0;     // overwritten before they were read
+  int64_t unmatched = 0;         // an end without a begin, or the other way round
+};
+
+// Of one slot since the rank attached. Becomes part of v1.BubbleStats.
+struct BubbleTotals {
+  int64_t count = 0;
+  int64_t bubble_ns = 0;
+  int64_t offered_ns =
+      0;  // in iterations that are no hold-outs, with a window at the bubble's begin
+  int64_t filled_ns = 0;   // CPU time of units, inside the bubble
+  int64_t overrun_ns = 0;  // CPU time of units, after its end
+};
+
+// Of one task, over all ranks. Becomes part of v1.FillProgress.
+struct TaskTotals {
+  int64_t units = 0;
+  int64_t unit_cpu_ns = 0;  // in_bubble_ns + overrun_ns + what still waits for its bubble's end
+  int64_t in_bubble_ns = 0;
+  int64_t overrun_ns = 0;
+};
+
+struct ClosedBubble {
+  uint32_t slot = kNoSlot;  // kNoSlot: a bubble without a name
+  uint64_t iteration = 0;
+  int64_t begin_ns = 0;
+  int64_t length_ns = 0;
+};
+
+// What an edge tells the predictor; empty fields: nothing.
+struct EdgeEffect {
+  std::optional<ClosedBubble> closed;
+  // Slot of the open bubble to which the memory hint applies; the bytes are in the edge.
+  std::optional<uint32_t> hinted_slot;
+};
+
+class RankAccount {
+ public:
+  explicit RankAccount(const HoldOut& hold_out);
+
+  // A rank attached; its signal page has this generation (WindowWriter::RaiseSignalGeneration).
+  // Rank and bubble totals start again from zero.
+  void OnAttached(uint32_t generation);
+  // The rank left: its open bubble and iteration end now, the bubble counts, the iteration does
+  // not.
+  void OnDetached(Instant now);
+
+  // `is_offered`: for a bubble's begin, WindowWriter::IsOffered(edge.slot); otherwise unused.
+  // REQUIRES: a rank is attached.
+  EdgeEffect OnEdge(const EdgeEvent& edge, bool is_offered);
+  void OnEdgesDropped(uint64_t count);
+
+  // `task_key` is that of the trace. Units of older generations are welcome.
+  void OnUnit(int32_t task_key, const UnitRecord& unit);
+  // Forgets the totals of a task. Its waiting units still count for their bubbles.
+  void ForgetTask(int32_t task_key);
+
+  RankTotals rank() const;
+  // Zeroes for slots that were not seen. REQUIRES: slot < kBubbleSlots.
+  const BubbleTotals& bubble(uint32_t slot) const;
+  // Zeroes for tasks that were not seen.
+  TaskTotals task(int32_t task_key) const;
+  size_t waiting_units() const { return waiting_.size(); }
+
+ private:
+  struct OpenBubble {
+    uint32_t seq = 0;
+    uint32_t slot = kNoSlot;
+    int64_t begin_ns = 0;
+    uint64_t iteration = 0;
+    bool is_offered = false;
+  };
+  struct PastBubble {
+    uint32_t generation = 0;
+    uint32_t seq = 0;
+    int64_t end_ns = 0;
+  };
+  struct WaitingUnit {
+    int32_t task_key = 0;
+    UnitRecord unit;
+  };
+
+  void BeginBubble(const EdgeEvent& edge, bool is_offered);
+  std::optional<ClosedBubble> EndBubble(const EdgeEvent& edge);
+  void EndIteration(const EdgeEvent& edge);
+  // Counts the open bubble.
+  ClosedBubble CloseBubble(int64_t end_ns);
+  // The open bubble's end was missed.
+  void AbandonBubble();
+  void RememberOpen(int64_t end_ns);
+
+  // Splits what can be split by now.
+  void SettleWaiting();
+  bool TrySettle(const WaitingUnit& waiting);
+  bool IsBubbleToCome(const UnitRecord& unit) const;
+  void Settle(const WaitingUnit& waiting, int64_t bubble_end_ns);
+  const PastBubble* FindPast(const UnitRecord& unit) const;
+
+  const HoldOut hold_out_;
+  bool is_attached_ = false;
+  uint32_t generation_ = 0;
+  uint32_t last_seq_ = 0;  // of the newest bubble edge
+  RankTotals rank_;
+  RecentValues iteration_lengths_;
+  std::optional<OpenBubble> open_;
+  std::optional<EdgeEvent> iteration_begin_;
+  std::vector<BubbleTotals> bubbles_;  // kBubbleSlots
+  std::deque<PastBubble> past_;
+  std::deque<WaitingUnit> waiting_;
+  std::map<int32_t, TaskTotals> tasks_;
+};
+
+}  // namespace pipefill
+
+#endif  // AGENT_RANK_ACCOUNT_H_
