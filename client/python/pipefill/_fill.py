@@ -1,0 +1,270 @@
+"""The fill job's side: asks for time in the bubbles of a main job."""
+
+import atexit
+import collections
+import ctypes
+import os
+import signal
+import threading
+import time
+
+from . import _library
+
+TaskStats = collections.namedtuple(
+    "TaskStats", "units unit_cpu_ns unit_wall_ns bubbles_denied unit_estimate_ns")
+TaskStats.__doc__ = """Counters of a fill task.
+
+units: units done. unit_cpu_ns, unit_wall_ns: CPU time of this process, and time, inside units, in
+nanoseconds. bubbles_denied: bubbles that were offered but too short for a unit. unit_estimate_ns: expected
+length of the next unit of kind 0, in nanoseconds.
+"""
+
+# How long a wait lasts before Python gets to run its signal handlers.
+_WAIT_NS = 200_000_000
+_STOP, _STARTED = 0, 1
+
+
+class AttachError(RuntimeError):
+    """agentd started this process but cannot hold it to bubbles, so it must not run.
+
+    Without agentd nothing of the kind is raised: the task then runs alone.
+    """
+
+
+def _is_started_by_agent():
+    return bool(os.environ.get("PIPEFILL_JOB"))
+
+
+class FillTask:
+    """Holds this process to the bubbles of its device. One per process.
+
+    `while task.next_unit(): ...` runs units, each as short as the work allows. Without agentd or
+    library the task runs alone: every unit starts at once. Raises AttachError when agentd started this
+    process and attaching fails.
+
+    While gated, and unless the program has a handler of its own, SIGTERM makes next_unit() return
+    False, so that the program can save and leave; a second SIGTERM ends it at once.
+    """
+
+    def __init__(self, socket=None, unit_hint=None):
+        """socket: of agentd; default PIPEFILL_SOCKET. unit_hint: expected length of a unit in seconds."""
+        self._stopped = False
+        self._is_terminated = False
+        self._has_handler = False
+        self._closed = False
+        self._task = _make_task(socket, round((unit_hint or 0) * 1e9))
+        if self._task.is_gated:
+            self._handle_sigterm()
+        atexit.register(self.close)
+
+    @property
+    def is_gated(self):
+        """Whether units are held to bubbles; False when running alone."""
+        return self._task.is_gated
+
+    @property
+    def stopped(self):
+        """Whether next_unit() has returned False: there may be work left."""
+        return self._stopped
+
+    def next_unit(self, label=0):
+        """Ends the unit in progress and starts the next one, waiting as long as no bubble is open.
+
+        label: kind of unit, 0 to 15; kinds of different length are estimated separately.
+        Returns False when the task should save and leave. KeyboardInterrupt gets through.
+        """
+        if not 0 <= label < 16:
+            raise ValueError("label=%r; it must be in [0, 16)" % (label,))
+        try:
+            return self._wait(label)
+        except BaseException:
+            self.end_unit()
+            raise
+
+    def _wait(self, label):
+        while not (self._closed or self._is_terminated):
+            outcome = self._task.wait_unit(label, _WAIT_NS)
+            if outcome == _STARTED:
+                return True
+            if outcome == _STOP:
+                break
+        self.end_unit()
+        self._stopped = True
+        return False
+
+    def end_unit(self):
+        """Ends the unit in progress: needed before work that is no unit."""
+        if not self._closed:
+            self._task.end_unit()
+
+    def stats(self):
+        """TaskStats so far."""
+        return self._task.stats()
+
+    def close(self):
+        """Ends the unit in progress and leaves the device; next_unit() returns False from now on."""
+        if self._closed:
+            return
+        self._task.close()
+        self._closed = True
+        atexit.unregister(self.close)
+        if self._has_handler and threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGTERM) == self._on_sigterm:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _handle_sigterm(self):
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+            self._has_handler = True
+
+    def _on_sigterm(self, number, _):
+        if self._is_terminated:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self._is_terminated = True
+
+
+def _make_task(socket, unit_hint_ns):
+    library = _library.load()
+    if library is None:
+        if _is_started_by_agent():
+            raise AttachError("cannot load %s, and without it this task could not be held to "
+                              "bubbles" % _library.library_path())
+        return _AloneTask()
+    options = _library.TaskOptions(
+        size_bytes=ctypes.sizeof(_library.TaskOptions),
+        socket=_library.encode(socket),
+        unit_hint_ns=unit_hint_ns,
+    )
+    handle = ctypes.c_void_p()
+    code = library.pf_task_attach(ctypes.byref(options), ctypes.byref(handle))
+    text = library.explain(code)
+    if library.pf_task_is_refused(handle):
+        library.pf_task_detach(handle)
+        raise AttachError(text)
+    if code != _library.OK:
+        _library.LOG.warning("fill task runs alone: %s", text)
+    return _LibraryTask(library, handle)
+
+
+class _LibraryTask:
+    """A pf_task."""
+
+    def __init__(self, library, handle):
+        self._library = library
+        self._handle = handle
+        self._last_stats = None
+        self.is_gated = library.pf_task_is_gated(handle) == 1
+
+    def wait_unit(self, label, timeout_ns):
+        return self._library.pf_task_wait_unit(self._handle, label, timeout_ns)
+
+    def end_unit(self):
+        self._library.pf_task_end_unit(self._handle)
+
+    def stats(self):
+        if self._handle is None:
+            return self._last_stats
+        raw = _library.TaskStatsStruct()
+        self._library.pf_task_get_stats(self._handle, ctypes.byref(raw))
+        return TaskStats(*(getattr(raw, name) for name in TaskStats._fields))
+
+    def close(self):
+        self.end_unit()
+        self._last_stats = self.stats()
+        self._library.pf_task_detach(self._handle)
+        self._handle = None
+
+
+class _AloneTask:
+    """A task without the library: counts its units, and that is all."""
+
+    is_gated = False
+
+    def __init__(self):
+        self._units = self._cpu_ns = self._wall_ns = 0
+        self._begin = None  # (time, CPU time) of the unit in progress, in nanoseconds
+
+    def wait_unit(self, _label, _timeout_ns):
+        self.end_unit()
+        self._begin = (time.monotonic_ns(), time.process_time_ns())
+        return _STARTED
+
+    def end_unit(self):
+        if self._begin is None:
+            return
+        self._units += 1
+        self._wall_ns += time.monotonic_ns() - self._begin[0]
+        self._cpu_ns += time.process_time_ns() - self._begin[1]
+        self._begin = None
+
+    def stats(self):
+        average_ns = self._wall_ns // self._units if self._units else 0
+        return TaskStats(self._units, self._cpu_ns, self._wall_ns, 0, average_ns)
+
+    def close(self):
+        self.end_unit()
+
+
+_default_lock = threading.Lock()
+_default_task = None
+
+
+def default_task():
+    """The FillTask of this process that fill() uses, made on first use and kept until the end."""
+    global _default_task
+    with _default_lock:
+        if _default_task is None:
+            _default_task = FillTask()
+        return _default_task
+
+
+def fill(loader, label=0, task=None):
+    """`for batch in pipefill.fill(loader): ...` runs the loop in bubbles: one unit per batch.
+
+    Fetching a batch belongs to the units: the first one fetches its batch and the second, each later one
+    the batch after its own. The loop ends early when the task should save and leave; `stopped` of the
+    returned object then is True.
+
+    loader: any iterable. label: kind of unit, see FillTask.next_unit. task: default default_task().
+    """
+    return Fill(loader, label, default_task() if task is None else task)
+
+
+class Fill:
+    """An iterable over the batches of a loader; made by fill()."""
+
+    def __init__(self, loader, label, task):
+        self._loader = loader
+        self._label = label
+        self.task = task
+
+    @property
+    def stopped(self):
+        """Whether the task was told to stop: batches may be left."""
+        return self.task.stopped
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __iter__(self):
+        if not self.task.next_unit(self._label):
+            return
+        try:
+            is_first = True
+            for batch in self._loader:
+                # The first batch has its unit already; the others start theirs once they are fetched.
+                if not is_first and not self.task.next_unit(self._label):
+                    return
+                is_first = False
+                yield batch
+        finally:
+            self.task.end_unit()
