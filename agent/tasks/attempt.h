@@ -1,0 +1,63 @@
+// The nouns of this folder: what an attempt is, what it is to run, and how it ended.
+//
+// They mirror pipefill.v1 (agent/convert.h turns one into the other), so that decisions do not
+// depend on the wire.
+//
+// Pure data.
+#ifndef AGENT_TASKS_ATTEMPT_H_
+#define AGENT_TASKS_ATTEMPT_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+
+namespace pipefill {
+
+struct AttemptKey {
+  JobId job;
+  AttemptNumber attempt;
+  Fence fence;
+  friend auto operator<=>(const AttemptKey&, const AttemptKey&) = default;
+};
+
+// What to run. All limits have been checked by whoever made it.
+struct AttemptSpec {
+  AttemptKey key;
+  std::string job_name;
+  std::string device;
+  std::vector<std::string> command;        // at least one; the first is looked up in PATH
+  std::map<std::string, std::string> env;  // of the user
+  std::string workdir;                     // absolute; empty = the attempt's own folder
+  int64_t memory_bytes = 0;                // cap on the resident memory of all its processes
+};
+
+// Values equal those of pipefill.v1.EndCause.
+enum class EndCause {
+  kExited = 1,
+  kSignalled = 2,
+  kOutOfMemory = 3,
+  kLaunchFailed = 4,
+  kCancelled = 5,
+  kLost = 6,
+};
+
+struct AttemptEnd {
+  EndCause cause = EndCause::kExited;
+  int exit_code = 0;      // with kExited; also with kCancelled and kLost if it left by itself
+  int signal = 0;         // the signal that ended the process, if one did
+  std::string text = {};  // one line for people
+};
+
+// How the leader of a task's processes ended.
+struct ProcessExit {
+  int exit_code = 0;
+  int signal = 0;  // 0 = it returned exit_code
+};
+
+}  // namespace pipefill
+
+#endif  // AGENT_TASKS_ATTEMPT_H_

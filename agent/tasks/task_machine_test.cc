@@ -1,0 +1,289 @@
+#include "agent/tasks/task_machine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace pipefill {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kMemoryCap = 1000;
+
+Instant AtMs(int64_t ms) { return Instant::FromNs(ms * 1'000'000); }
+
+StopRequest Cancel(absl::Duration grace) {
+  return {.cause = EndCause::kCancelled, .grace = grace, .text = "cancelled by the user"};
+}
+
+// A unit that started at 0 and whose bubble is over.
+UnitView Overstaying(absl::Duration task_cpu) {
+  return {.start = AtMs(0),
+          .estimate = absl::Milliseconds(1),
+          .is_in_its_bubble = false,
+          .is_bubble_open = false,
+          .task_cpu = task_cpu};
+}
+
+TaskMachine MachineIn(TaskPhase phase) {
+  TaskMachine machine({.memory_bytes = kMemoryCap});
+  if (phase == TaskPhase::kLaunching) return machine;
+  machine.OnStarted();
+  if (phase == TaskPhase::kUnattached) return machine;
+  if (phase == TaskPhase::kEnded) {
+    machine.OnExited({});
+    return machine;
+  }
+  machine.OnAttached();
+  if (phase == TaskPhase::kFrozen) {
+    machine.OnUnitSeen(Overstaying(absl::ZeroDuration()), AtMs(0));
+    machine.OnUnitSeen(Overstaying(absl::Seconds(2)), AtMs(0));
+  }
+  if (phase == TaskPhase::kStopping) machine.OnStopRequested(Cancel(absl::Seconds(4)), AtMs(0));
+  EXPECT_EQ(machine.phase(), phase);
+  return machine;
+}
+
+// Every event in every state: one row of six cells, in the order of TaskPhase.
+struct Cell {
+  TaskActions actions;
+  TaskPhase phase;
+};
+
+struct Row {
+  std::string event;
+  TaskActions (*apply)(TaskMachine&);
+  std::vector<Cell> cells;
+};
+
+constexpr TaskPhase kAllPhases[] = {TaskPhase::kLaunching, TaskPhase::kUnattached,
+                                    TaskPhase::kAttached,  TaskPhase::kFrozen,
+                                    TaskPhase::kStopping,  TaskPhase::kEnded};
+
+std::vector<Row> StateTable() {
+  using A = TaskAction;
+  using S = TaskPhase;
+  return {
+      {"started",
+       [](TaskMachine& machine) { return machine.OnStarted(); },
+       {{{A::kReportStarted}, S::kUnattached},
+        {{}, S::kUnattached},
+        {{}, S::kAttached},
+        {{}, S::kFrozen},
+        {{}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"launch failed",
+       [](TaskMachine& machine) { return machine.OnLaunchFailed("command not found: x"); },
+       {{{A::kReportEnded}, S::kEnded},
+        {{}, S::kUnattached},
+        {{}, S::kAttached},
+        {{}, S::kFrozen},
+        {{A::kReportEnded}, S::kEnded},
+        {{}, S::kEnded}}},
+      {"attached",
+       [](TaskMachine& machine) { return machine.OnAttached(); },
+       {{{}, S::kLaunching},
+        {{}, S::kAttached},
+        {{}, S::kAttached},
+        {{}, S::kFrozen},
+        {{}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"detached",
+       [](TaskMachine& machine) { return machine.OnDetached(); },
+       {{{}, S::kLaunching},
+        {{}, S::kUnattached},
+        {{}, S::kUnattached},
+        {{}, S::kFrozen},
+        {{}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"stop requested",
+       [](TaskMachine& machine) {
+         return machine.OnStopRequested(Cancel(absl::Seconds(4)), AtMs(0));
+       },
+       {{{A::kKill}, S::kStopping},
+        {{A::kTerminate}, S::kStopping},
+        {{A::kAskToStop}, S::kStopping},
+        {{A::kThaw, A::kAskToStop}, S::kStopping},
+        {{}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"over the memory cap",
+       [](TaskMachine& machine) { return machine.OnMemoryUsed(kMemoryCap + 1, AtMs(0)); },
+       {{{}, S::kLaunching},
+        {{A::kKill}, S::kStopping},
+        {{A::kKill}, S::kStopping},
+        {{A::kKill}, S::kStopping},
+        {{A::kKill}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"two seconds of CPU outside bubbles",
+       [](TaskMachine& machine) {
+         machine.OnUnitSeen(Overstaying(absl::ZeroDuration()), AtMs(0));
+         return machine.OnUnitSeen(Overstaying(absl::Seconds(2)), AtMs(0));
+       },
+       {{{}, S::kLaunching},
+        {{}, S::kUnattached},
+        {{A::kFreeze}, S::kFrozen},
+        {{}, S::kFrozen},
+        {{}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"eleven seconds later",
+       [](TaskMachine& machine) { return machine.OnTick(AtMs(11'000)); },
+       {{{}, S::kLaunching},
+        {{}, S::kUnattached},
+        {{}, S::kAttached},
+        {{A::kKill}, S::kStopping},
+        {{A::kKill}, S::kStopping},
+        {{}, S::kEnded}}},
+      {"exited",
+       [](TaskMachine& machine) { return machine.OnExited({.exit_code = 3}); },
+       {{{A::kReportEnded}, S::kEnded},
+        {{A::kReportEnded}, S::kEnded},
+        {{A::kReportEnded}, S::kEnded},
+        {{A::kReportEnded}, S::kEnded},
+        {{A::kReportEnded}, S::kEnded},
+        {{}, S::kEnded}}},
+  };
+}
+
+TEST(TaskMachineTest, EveryEventInEveryStateFollowsTheDrawing) {
+  for (const Row& row : StateTable()) {
+    ASSERT_EQ(row.cells.size(), std::size(kAllPhases));
+    for (size_t i = 0; i < std::size(kAllPhases); ++i) {
+      SCOPED_TRACE(row.event + " in state " + std::to_string(i));
+      TaskMachine machine = MachineIn(kAllPhases[i]);
+      EXPECT_EQ(row.apply(machine), row.cells[i].actions);
+      EXPECT_EQ(machine.phase(), row.cells[i].phase);
+    }
+  }
+}
+
+TEST(TaskMachineTest, AsksThenTerminatesThenKillsAttachedTask) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  EXPECT_THAT(machine.OnStopRequested(Cancel(absl::Seconds(4)), AtMs(0)),
+              ElementsAre(TaskAction::kAskToStop));
+  EXPECT_EQ(machine.next_tick(), AtMs(2000));
+  EXPECT_THAT(machine.OnTick(AtMs(1999)), IsEmpty());
+  EXPECT_THAT(machine.OnTick(AtMs(2000)), ElementsAre(TaskAction::kTerminate));
+  EXPECT_THAT(machine.OnTick(AtMs(3999)), IsEmpty());
+  EXPECT_THAT(machine.OnTick(AtMs(4000)), ElementsAre(TaskAction::kKill));
+}
+
+TEST(TaskMachineTest, KillsAgainEverySecondUntilTheProcessIsGone) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  machine.OnStopRequested(Cancel(absl::ZeroDuration()), AtMs(0));
+  EXPECT_THAT(machine.OnTick(AtMs(0)), ElementsAre(TaskAction::kKill));
+  EXPECT_THAT(machine.OnTick(AtMs(999)), IsEmpty());
+  EXPECT_THAT(machine.OnTick(AtMs(1000)), ElementsAre(TaskAction::kKill));
+}
+
+TEST(TaskMachineTest, LaterStopRequestOnlyShortensTheGrace) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  machine.OnStopRequested(Cancel(absl::Seconds(10)), AtMs(0));
+  machine.OnStopRequested({.cause = EndCause::kLost, .grace = absl::Seconds(1)}, AtMs(0));
+  machine.OnStopRequested(Cancel(absl::Seconds(60)), AtMs(0));
+  EXPECT_THAT(machine.OnTick(AtMs(1000)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(machine.end().cause, EndCause::kCancelled);
+}
+
+TEST(TaskMachineTest, ReportsExitCodeAndForeignSignalOfUnaskedEnd) {
+  TaskMachine exited = MachineIn(TaskPhase::kUnattached);
+  exited.OnExited({.exit_code = 3});
+  EXPECT_EQ(exited.end().cause, EndCause::kExited);
+  EXPECT_EQ(exited.end().exit_code, 3);
+
+  TaskMachine signalled = MachineIn(TaskPhase::kAttached);
+  signalled.OnExited({.signal = 11});
+  EXPECT_EQ(signalled.end().cause, EndCause::kSignalled);
+  EXPECT_EQ(signalled.end().signal, 11);
+}
+
+TEST(TaskMachineTest, ReportsStopCauseEvenIfTheTaskLeftWithZero) {
+  TaskMachine machine = MachineIn(TaskPhase::kStopping);
+  machine.OnExited({.exit_code = 0});
+  EXPECT_EQ(machine.end().cause, EndCause::kCancelled);
+  EXPECT_EQ(machine.end().text, "cancelled by the user");
+}
+
+TEST(TaskMachineTest, AllowsMemoryUpToTheCapAndNamesBothNumbersAbove) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  EXPECT_THAT(machine.OnMemoryUsed(kMemoryCap, AtMs(0)), IsEmpty());
+  machine.OnMemoryUsed(kMemoryCap + 24, AtMs(0));
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(machine.end().cause, EndCause::kOutOfMemory);
+  EXPECT_THAT(machine.end().text, HasSubstr("used 1 KiB"));
+  EXPECT_THAT(machine.end().text, HasSubstr("cap is 1000 B"));
+}
+
+TEST(TaskMachineTest, StoppingTaskThatGrowsOverTheCapIsKilledOnce) {
+  TaskMachine machine = MachineIn(TaskPhase::kStopping);
+  EXPECT_THAT(machine.OnMemoryUsed(kMemoryCap + 1, AtMs(10)), ElementsAre(TaskAction::kKill));
+  EXPECT_THAT(machine.OnTick(AtMs(11)), IsEmpty());
+}
+
+TEST(TaskMachineTest, CountsAnOverstayOncePerUnitAndOnlyAfterTheGrace) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  UnitView unit = Overstaying(absl::ZeroDuration());
+  unit.estimate = absl::Milliseconds(10);  // grace: 2 x 10 ms
+  machine.OnUnitSeen(unit, AtMs(100));
+  machine.OnUnitSeen(unit, AtMs(120));
+  EXPECT_EQ(machine.overstays(), 0);
+  machine.OnUnitSeen(unit, AtMs(121));
+  machine.OnUnitSeen(unit, AtMs(300));
+  EXPECT_EQ(machine.overstays(), 1);
+  unit.start = AtMs(400);
+  machine.OnUnitSeen(unit, AtMs(410));
+  machine.OnUnitSeen(unit, AtMs(440));
+  EXPECT_EQ(machine.overstays(), 2);
+}
+
+TEST(TaskMachineTest, UnitInsideItsBubbleIsNeverAnOverstay) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  const UnitView unit = {.start = AtMs(0), .task_cpu = absl::Seconds(30)};
+  machine.OnUnitSeen(unit, AtMs(0));
+  EXPECT_THAT(machine.OnUnitSeen(unit, AtMs(30'000)), IsEmpty());
+  EXPECT_EQ(machine.overstays(), 0);
+}
+
+TEST(TaskMachineTest, StarvedUnitIsNotFrozenHoweverLongItsBubbleIsOver) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  machine.OnUnitSeen(Overstaying(absl::Seconds(5)), AtMs(0));
+  EXPECT_THAT(machine.OnUnitSeen(Overstaying(absl::Seconds(6)), AtMs(600'000)), IsEmpty());
+  EXPECT_EQ(machine.phase(), TaskPhase::kAttached);
+}
+
+TEST(TaskMachineTest, CpuTimeInLaterBubblesDoesNotCountTowardsTheFreeze) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  machine.OnUnitSeen(Overstaying(absl::ZeroDuration()), AtMs(0));
+  UnitView in_later_bubble = Overstaying(absl::Seconds(30));
+  in_later_bubble.is_bubble_open = true;
+  machine.OnUnitSeen(in_later_bubble, AtMs(30'000));
+  EXPECT_THAT(machine.OnUnitSeen(Overstaying(absl::Seconds(31)), AtMs(31'000)), IsEmpty());
+}
+
+TEST(TaskMachineTest, FrozenTaskIsKilledWithTheReasonAfterTenSeconds) {
+  TaskMachine machine = MachineIn(TaskPhase::kFrozen);
+  EXPECT_EQ(machine.next_tick(), AtMs(10'000));
+  EXPECT_THAT(machine.OnTick(AtMs(9'999)), IsEmpty());
+  EXPECT_THAT(machine.OnTick(AtMs(10'000)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(machine.end().cause, EndCause::kSignalled);
+  EXPECT_EQ(machine.end().signal, 9);
+  EXPECT_THAT(machine.end().text, HasSubstr("2 s of CPU time while no bubble was open"));
+}
+
+TEST(TaskMachineTest, FrozenTaskGoesOnWhenItsMainJobLeaves) {
+  TaskMachine machine = MachineIn(TaskPhase::kFrozen);
+  const UnitView alone = {.start = AtMs(0), .has_main_job = false, .task_cpu = absl::Seconds(2)};
+  EXPECT_THAT(machine.OnUnitSeen(alone, AtMs(5)), ElementsAre(TaskAction::kThaw));
+  EXPECT_EQ(machine.phase(), TaskPhase::kAttached);
+  EXPECT_EQ(machine.next_tick(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace pipefill

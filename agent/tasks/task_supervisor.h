@@ -1,0 +1,141 @@
+// The attempts of this node: starts them, watches them, ends them, and says so.
+//
+//   Launch --> folder, logs, process --> OnTaskStarted ... OnTaskEnded --> forgotten here
+//
+// Each attempt has a TaskMachine, which decides; this class does what it says, and feeds it: exit
+// notices, memory and CPU time of all processes of the task (at each Tick), the unit in progress,
+// the connection of its gate.
+//
+// An attempt that cannot be launched ends like any other, with kLaunchFailed.
+//
+// Runs on the agent loop.
+#ifndef AGENT_TASKS_TASK_SUPERVISOR_H_
+#define AGENT_TASKS_TASK_SUPERVISOR_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "agent/devices/device.h"
+#include "agent/devices/process_stat.h"
+#include "agent/tasks/attempt.h"
+#include "agent/tasks/attempt_folders.h"
+#include "agent/tasks/attempt_log.h"
+#include "agent/tasks/launcher.h"
+#include "agent/tasks/task_machine.h"
+#include "agent/tasks/task_processes.h"
+#include "common/loop.h"
+
+namespace pipefill {
+
+struct SupervisorOptions {
+  // Given to every task beside its own: PATH, HOME, LANG, PIPEFILL_SOCKET. By name.
+  std::map<std::string, std::string> environment;
+  // Put in front of the task's PYTHONPATH; empty = nothing.
+  std::string python_path;
+  int64_t log_max_bytes = int64_t{64} << 20;
+  // `memory_bytes` is set per task.
+  TaskLimits limits;
+};
+
+// What one task used so far.
+struct TaskUse {
+  int64_t memory_bytes = 0;
+  int64_t memory_peak_bytes = 0;
+  absl::Duration cpu = absl::ZeroDuration();
+};
+
+// Told from inside the supervisor's methods; must not call back into any that changes it.
+class TaskListener {
+ public:
+  virtual ~TaskListener() = default;
+  virtual void OnTaskStarted(const AttemptSpec& spec, pid_t pid) = 0;
+  // Ask it over its connection to stop.
+  virtual void OnTaskShouldStop(const AttemptKey& key) = 0;
+  // All its processes are gone, and so is what the supervisor knew about it.
+  virtual void OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, const TaskUse& use) = 0;
+};
+
+class TaskSupervisor {
+ public:
+  // `loop`, `folders` and `listener` outlive the supervisor.
+  TaskSupervisor(EventLoop& loop, const AttemptFolders& folders, SupervisorOptions options,
+                 TaskListener& listener);
+  // Kills what still runs.
+  ~TaskSupervisor();
+  TaskSupervisor(const TaskSupervisor&) = delete;
+  TaskSupervisor& operator=(const TaskSupervisor&) = delete;
+
+  // Ends what an agentd before this one left running; returns whom to report as lost.
+  std::vector<AttemptKey> KillOrphans();
+
+  // Does nothing if the attempt is here already. `device` outlives the attempt.
+  void Launch(const AttemptSpec& spec, const Device& device);
+  // False if there is no such attempt.
+  bool Stop(const AttemptKey& key, const StopRequest& request);
+  void StopAll(const StopRequest& request);
+
+  // Of the attempt's gate. Unknown attempts are ignored.
+  void OnAttached(const AttemptKey& key);
+  void OnDetached(const AttemptKey& key);
+  // `unit.task_cpu` is filled in here.
+  void OnUnitSeen(const AttemptKey& key, UnitView unit);
+
+  // Every 50 ms. `everything`: null, or all processes of the node, for the orphans of tasks.
+  void Tick(const ProcessTable* everything);
+
+  // Null if there is none. Valid until the attempt ends.
+  const AttemptSpec* Find(const AttemptKey& key) const;
+  std::vector<AttemptKey> live() const;
+  bool is_empty() const { return tasks_.empty(); }
+  // Zeroes if there is no such attempt.
+  TaskUse UseOf(const AttemptKey& key) const;
+  // 0 if there is no such attempt or it has no process yet.
+  pid_t PidOf(const AttemptKey& key) const;
+  // Attempts of this device, and the sum of their memory caps.
+  int32_t CountOn(absl::string_view device) const;
+  int64_t CapsOn(absl::string_view device) const;
+
+ private:
+  struct Task {
+    explicit Task(const AttemptSpec& attempt, const TaskLimits& limits)
+        : spec(attempt), machine(limits) {}
+    AttemptSpec spec;
+    TaskMachine machine;
+    std::unique_ptr<AttemptLog> stdout_log;
+    std::unique_ptr<AttemptLog> stderr_log;
+    std::unique_ptr<Process> process;
+    std::optional<TaskProcesses> processes;
+    TaskUse use;
+    int64_t overstays_logged = 0;
+    std::string launch_error;  // why the program could not be run
+  };
+
+  absl::Status StartProcess(Task& task, const Device& device);
+  std::vector<std::string> EnvironmentFor(const AttemptSpec& spec, const Device& device) const;
+  void NoteProcess(Task& task);
+  void Perform(Task& task, const TaskActions& actions);
+  // The leader is gone; forgets the task.
+  void OnExited(const AttemptKey& key, const ProcessExit& exit);
+  void ReportEnd(Task& task);
+  void WatchTask(Task& task, const ProcessTable* everything);
+  Task* FindTask(const AttemptKey& key);
+
+  EventLoop& loop_;
+  const AttemptFolders& folders_;
+  const SupervisorOptions options_;
+  TaskListener& listener_;
+  const std::string boot_id_;
+  std::map<AttemptKey, std::unique_ptr<Task>> tasks_;
+};
+
+}  // namespace pipefill
+
+#endif  // AGENT_TASKS_TASK_SUPERVISOR_H_
