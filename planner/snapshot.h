@@ -1,0 +1,64 @@
+// What the planner sees: all devices and all waiting jobs at one moment. It never changes while a
+// plan is made, and holds everything a decision may depend on, the time included.
+//
+// Pure.
+#ifndef PLANNER_SNAPSHOT_H_
+#define PLANNER_SNAPSHOT_H_
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/instant.h"
+
+namespace pipefill {
+
+// Names a device in the cluster. Ordered by node, then by name: this is "device order" below.
+struct DeviceKey {
+  std::string node;
+  std::string name;
+
+  friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
+};
+
+// What the main job on a device allows.
+enum class MainJobUse {
+  kNone,      // no main job is attached
+  kMeasured,  // attached, but its bubbles are only measured, or not even that
+  kFilled,    // attached, and its bubbles may be filled
+};
+
+struct DeviceSnapshot {
+  DeviceKey key;
+  // Budget for the main rank and all tasks together, and what is left of it for a further task.
+  int64_t memory_bytes = 0;
+  int64_t memory_free_bytes = 0;
+  // Tasks that are on the device or on their way to it.
+  int resident = 0;
+  int resident_limit = 0;
+  MainJobUse main_job = MainJobUse::kNone;
+
+  bool has_seat() const { return resident < resident_limit; }
+};
+
+struct PendingJob {
+  JobId id;
+  int64_t memory_bytes = 0;
+  // After a failed attempt: not to be placed earlier.
+  std::optional<Instant> not_before;
+};
+
+struct ClusterSnapshot {
+  Instant now;
+  // Connected ones, in device order, each key once.
+  std::vector<DeviceSnapshot> devices;
+  // In the order of their ids, which is the order of submission.
+  std::vector<PendingJob> pending;
+};
+
+}  // namespace pipefill
+
+#endif  // PLANNER_SNAPSHOT_H_

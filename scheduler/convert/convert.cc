@@ -1,0 +1,369 @@
+#include "scheduler/convert/convert.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "scheduler/core/explain.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+FillMode FromProto(v1::FillMode from) {
+  switch (from) {
+    case v1::FILL_MODE_OFF:
+      return FillMode::kOff;
+    case v1::FILL_MODE_REPORT:
+      return FillMode::kReport;
+    case v1::FILL_MODE_FILL:
+      return FillMode::kFill;
+    default:
+      return FillMode::kUnknown;
+  }
+}
+
+v1::FillMode ToProto(FillMode from) {
+  switch (from) {
+    case FillMode::kUnknown:
+      return v1::FILL_MODE_UNSPECIFIED;
+    case FillMode::kOff:
+      return v1::FILL_MODE_OFF;
+    case FillMode::kReport:
+      return v1::FILL_MODE_REPORT;
+    case FillMode::kFill:
+      return v1::FILL_MODE_FILL;
+  }
+  return v1::FILL_MODE_UNSPECIFIED;
+}
+
+BubbleClass FromProto(v1::BubbleClass from) {
+  switch (from) {
+    case v1::BUBBLE_CLASS_HEAD:
+      return BubbleClass::kHead;
+    case v1::BUBBLE_CLASS_MIDDLE:
+      return BubbleClass::kMiddle;
+    case v1::BUBBLE_CLASS_SCATTERED:
+      return BubbleClass::kScattered;
+    case v1::BUBBLE_CLASS_TAIL:
+      return BubbleClass::kTail;
+    case v1::BUBBLE_CLASS_FAILURE:
+      return BubbleClass::kFailure;
+    case v1::BUBBLE_CLASS_CUSTOM:
+      return BubbleClass::kCustom;
+    default:
+      return BubbleClass::kUnknown;
+  }
+}
+
+v1::BubbleClass ToProto(BubbleClass from) {
+  switch (from) {
+    case BubbleClass::kUnknown:
+      return v1::BUBBLE_CLASS_UNSPECIFIED;
+    case BubbleClass::kHead:
+      return v1::BUBBLE_CLASS_HEAD;
+    case BubbleClass::kMiddle:
+      return v1::BUBBLE_CLASS_MIDDLE;
+    case BubbleClass::kScattered:
+      return v1::BUBBLE_CLASS_SCATTERED;
+    case BubbleClass::kTail:
+      return v1::BUBBLE_CLASS_TAIL;
+    case BubbleClass::kFailure:
+      return v1::BUBBLE_CLASS_FAILURE;
+    case BubbleClass::kCustom:
+      return v1::BUBBLE_CLASS_CUSTOM;
+  }
+  return v1::BUBBLE_CLASS_UNSPECIFIED;
+}
+
+v1::JobState ToProto(JobPhase phase) {
+  switch (phase) {
+    case JobPhase::kPending:
+      return v1::JOB_STATE_PENDING;
+    case JobPhase::kStarting:
+    case JobPhase::kRunning:
+    case JobPhase::kStopping:
+      return v1::JOB_STATE_RUNNING;
+    case JobPhase::kSucceeded:
+      return v1::JOB_STATE_SUCCEEDED;
+    case JobPhase::kFailed:
+      return v1::JOB_STATE_FAILED;
+    case JobPhase::kCancelled:
+      return v1::JOB_STATE_CANCELLED;
+  }
+  return v1::JOB_STATE_UNSPECIFIED;
+}
+
+v1::AttemptState ToProto(AttemptState state) {
+  switch (state) {
+    case AttemptState::kStarting:
+      return v1::ATTEMPT_STATE_STARTING;
+    case AttemptState::kRunning:
+      return v1::ATTEMPT_STATE_RUNNING;
+    case AttemptState::kEnded:
+      return v1::ATTEMPT_STATE_ENDED;
+  }
+  return v1::ATTEMPT_STATE_UNSPECIFIED;
+}
+
+v1::PendingReasonCode ToProto(PendingCode code) {
+  switch (code) {
+    case PendingCode::kBackOff:
+      return v1::PENDING_REASON_BACK_OFF;
+    case PendingCode::kNoAgent:
+      return v1::PENDING_REASON_NO_AGENT;
+    case PendingCode::kNoMainJob:
+      return v1::PENDING_REASON_NO_MAIN_JOB;
+    case PendingCode::kResidentLimit:
+      return v1::PENDING_REASON_RESIDENT_LIMIT;
+    case PendingCode::kMemory:
+      return v1::PENDING_REASON_MEMORY;
+  }
+  return v1::PENDING_REASON_UNSPECIFIED;
+}
+
+MainRank FromProto(const v1::MainRank& from) {
+  return {.main_job = from.main_job(),
+          .rank = from.rank(),
+          .ranks = from.ranks(),
+          .stage = from.stage(),
+          .stages = from.stages(),
+          .pid = from.pid(),
+          .mode = FromProto(from.mode()),
+          .iterations = from.iterations(),
+          .iteration_p50_ns = from.iteration_p50_ns(),
+          .bubble_ns = from.bubble_ns(),
+          .iteration_ns = from.iteration_ns(),
+          .events_dropped = from.events_dropped()};
+}
+
+v1::MainRank ToProto(const MainRank& from) {
+  v1::MainRank to;
+  to.set_main_job(from.main_job);
+  to.set_rank(from.rank);
+  to.set_ranks(from.ranks);
+  to.set_stage(from.stage);
+  to.set_stages(from.stages);
+  to.set_pid(from.pid);
+  to.set_mode(ToProto(from.mode));
+  to.set_iterations(from.iterations);
+  to.set_iteration_p50_ns(from.iteration_p50_ns);
+  to.set_bubble_ns(from.bubble_ns);
+  to.set_iteration_ns(from.iteration_ns);
+  to.set_events_dropped(from.events_dropped);
+  return to;
+}
+
+int64_t UnixNs(const std::optional<absl::Time>& time) {
+  return time.has_value() ? absl::ToUnixNanos(*time) : 0;
+}
+
+v1::Attempt ToProto(const Attempt& from) {
+  v1::Attempt to;
+  to.set_number(from.number.value());
+  to.set_fence(from.fence.value());
+  to.set_node(from.device.node);
+  to.set_device(from.device.name);
+  to.set_state(ToProto(from.state));
+  if (from.state == AttemptState::kEnded) {
+    to.set_end_cause(ToProto(from.end.cause));
+    to.set_exit_code(from.end.exit_code);
+    to.set_signal(from.end.signal);
+    to.set_end_text(ExplainEnd(from.end));
+  }
+  to.set_placed_unix_ns(absl::ToUnixNanos(from.placed_at));
+  to.set_started_unix_ns(UnixNs(from.started_at));
+  to.set_ended_unix_ns(UnixNs(from.ended_at));
+  *to.mutable_progress() = ToProto(from.progress);
+  return to;
+}
+
+}  // namespace
+
+JobSpec FromProto(const v1::JobSpec& from) {
+  return {.name = from.name(),
+          .command = {from.command().begin(), from.command().end()},
+          .env = {from.env().begin(), from.env().end()},
+          .workdir = from.workdir(),
+          .memory_bytes = from.memory_bytes(),
+          .devices = from.devices(),
+          .retries = from.retries()};
+}
+
+AttemptKey FromProto(const v1::AttemptKey& from) {
+  return {JobId(from.job_id()), AttemptNumber(from.attempt()), Fence(from.fence())};
+}
+
+EndCause FromProto(v1::EndCause from) {
+  switch (from) {
+    case v1::END_CAUSE_EXITED:
+      return EndCause::kExited;
+    case v1::END_CAUSE_SIGNALLED:
+      return EndCause::kSignalled;
+    case v1::END_CAUSE_OUT_OF_MEMORY:
+      return EndCause::kOutOfMemory;
+    case v1::END_CAUSE_LAUNCH_FAILED:
+      return EndCause::kLaunchFailed;
+    case v1::END_CAUSE_CANCELLED:
+      return EndCause::kCancelled;
+    case v1::END_CAUSE_LOST:
+      return EndCause::kLost;
+    default:
+      return EndCause::kUnknown;
+  }
+}
+
+FillProgress FromProto(const v1::FillProgress& from) {
+  return {.units = from.units(),
+          .unit_cpu_ns = from.unit_cpu_ns(),
+          .unit_cpu_in_bubble_ns = from.unit_cpu_in_bubble_ns(),
+          .overrun_ns = from.overrun_ns(),
+          .bubbles_denied = from.bubbles_denied(),
+          .unit_estimate_ns = from.unit_estimate_ns(),
+          .memory_peak_bytes = from.memory_peak_bytes(),
+          .task_cpu_ns = from.task_cpu_ns()};
+}
+
+Device FromProto(const v1::Device& from) {
+  Device to{.key = {from.node(), from.name()},
+            .backend = from.backend(),
+            .detail = from.detail(),
+            .memory_bytes = from.memory_bytes(),
+            .memory_free_bytes = from.memory_free_bytes(),
+            .resident = from.resident(),
+            .resident_limit = from.resident_limit(),
+            .main_rank = std::nullopt};
+  if (from.has_main_rank()) to.main_rank = FromProto(from.main_rank());
+  return to;
+}
+
+BubbleStats FromProto(const v1::BubbleStats& from) {
+  return {.device = {from.node(), from.device()},
+          .main_job = from.main_job(),
+          .rank = from.rank(),
+          .stage = from.stage(),
+          .bubble_class = FromProto(from.bubble_class()),
+          .ordinal = from.ordinal(),
+          .count = from.count(),
+          .p10_ns = from.p10_ns(),
+          .p50_ns = from.p50_ns(),
+          .p90_ns = from.p90_ns(),
+          .memory_free_bytes = from.memory_free_bytes(),
+          .bubble_ns = from.bubble_ns(),
+          .offered_ns = from.offered_ns(),
+          .filled_ns = from.filled_ns(),
+          .overrun_ns = from.overrun_ns(),
+          .unit_ns = {from.unit_ns().begin(), from.unit_ns().end()},
+          .latest_start_ns = {from.latest_start_ns().begin(), from.latest_start_ns().end()}};
+}
+
+v1::JobSpec ToProto(const JobSpec& from) {
+  v1::JobSpec to;
+  to.set_name(from.name);
+  for (const std::string& argument : from.command) to.add_command(argument);
+  for (const auto& [name, value] : from.env) (*to.mutable_env())[name] = value;
+  to.set_workdir(from.workdir);
+  to.set_memory_bytes(from.memory_bytes);
+  to.set_devices(from.devices);
+  to.set_retries(from.retries);
+  return to;
+}
+
+v1::AttemptKey ToProto(const AttemptKey& from) {
+  v1::AttemptKey to;
+  to.set_job_id(from.job.value());
+  to.set_attempt(from.attempt.value());
+  to.set_fence(from.fence.value());
+  return to;
+}
+
+v1::EndCause ToProto(EndCause from) {
+  switch (from) {
+    case EndCause::kUnknown:
+      return v1::END_CAUSE_UNSPECIFIED;
+    case EndCause::kExited:
+      return v1::END_CAUSE_EXITED;
+    case EndCause::kSignalled:
+      return v1::END_CAUSE_SIGNALLED;
+    case EndCause::kOutOfMemory:
+      return v1::END_CAUSE_OUT_OF_MEMORY;
+    case EndCause::kLaunchFailed:
+      return v1::END_CAUSE_LAUNCH_FAILED;
+    case EndCause::kCancelled:
+      return v1::END_CAUSE_CANCELLED;
+    case EndCause::kLost:
+      return v1::END_CAUSE_LOST;
+  }
+  return v1::END_CAUSE_UNSPECIFIED;
+}
+
+v1::FillProgress ToProto(const FillProgress& from) {
+  v1::FillProgress to;
+  to.set_units(from.units);
+  to.set_unit_cpu_ns(from.unit_cpu_ns);
+  to.set_unit_cpu_in_bubble_ns(from.unit_cpu_in_bubble_ns);
+  to.set_overrun_ns(from.overrun_ns);
+  to.set_bubbles_denied(from.bubbles_denied);
+  to.set_unit_estimate_ns(from.unit_estimate_ns);
+  to.set_memory_peak_bytes(from.memory_peak_bytes);
+  to.set_task_cpu_ns(from.task_cpu_ns);
+  return to;
+}
+
+v1::Device ToProto(const Device& from) {
+  v1::Device to;
+  to.set_node(from.key.node);
+  to.set_name(from.key.name);
+  to.set_backend(from.backend);
+  to.set_detail(from.detail);
+  to.set_memory_bytes(from.memory_bytes);
+  to.set_memory_free_bytes(from.memory_free_bytes);
+  to.set_resident(from.resident);
+  to.set_resident_limit(from.resident_limit);
+  if (from.main_rank.has_value()) *to.mutable_main_rank() = ToProto(*from.main_rank);
+  return to;
+}
+
+v1::BubbleStats ToProto(const BubbleStats& from) {
+  v1::BubbleStats to;
+  to.set_node(from.device.node);
+  to.set_device(from.device.name);
+  to.set_main_job(from.main_job);
+  to.set_rank(from.rank);
+  to.set_stage(from.stage);
+  to.set_bubble_class(ToProto(from.bubble_class));
+  to.set_ordinal(from.ordinal);
+  to.set_count(from.count);
+  to.set_p10_ns(from.p10_ns);
+  to.set_p50_ns(from.p50_ns);
+  to.set_p90_ns(from.p90_ns);
+  to.set_memory_free_bytes(from.memory_free_bytes);
+  to.set_bubble_ns(from.bubble_ns);
+  to.set_offered_ns(from.offered_ns);
+  to.set_filled_ns(from.filled_ns);
+  to.set_overrun_ns(from.overrun_ns);
+  to.mutable_unit_ns()->Assign(from.unit_ns.begin(), from.unit_ns.end());
+  to.mutable_latest_start_ns()->Assign(from.latest_start_ns.begin(), from.latest_start_ns.end());
+  return to;
+}
+
+v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
+  v1::Job to;
+  to.set_id(from.id.value());
+  *to.mutable_spec() = ToProto(*from.spec);
+  to.set_state(ToProto(from.phase));
+  if (from.phase == JobPhase::kPending) {
+    const std::optional<size_t> place = plan.PlaceInLine(from.id);
+    to.set_pending_reason(place.has_value()
+                              ? ToProto(plan.reasons[plan.waiting[*place].reason].code)
+                              : v1::PENDING_REASON_NOT_PLANNED_YET);
+    to.set_pending_text(ExplainWaitingJob(plan, from.id, now));
+  }
+  to.set_cancel_requested(from.is_cancel_requested);
+  to.set_end_text(ExplainJobEnd(from));
+  to.set_submitted_unix_ns(absl::ToUnixNanos(from.submitted_at));
+  to.set_ended_unix_ns(UnixNs(from.ended_at));
+  for (const Attempt& attempt : from.attempts) *to.add_attempts() = ToProto(attempt);
+  return to;
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,36 @@
+// Nouns of the wire and of the disk <-> nouns of the core. Enums that the core does not know become
+// its "unknown".
+//
+// Pure.
+#ifndef SCHEDULER_CONVERT_CONVERT_H_
+#define SCHEDULER_CONVERT_CONVERT_H_
+
+#include "common/instant.h"
+#include "planner/plan.h"
+#include "proto/agent.pb.h"
+#include "proto/types.pb.h"
+#include "scheduler/core/device.h"
+#include "scheduler/core/job.h"
+
+namespace pipefill::scheduler {
+
+JobSpec FromProto(const v1::JobSpec& from);
+AttemptKey FromProto(const v1::AttemptKey& from);
+EndCause FromProto(v1::EndCause from);
+FillProgress FromProto(const v1::FillProgress& from);
+Device FromProto(const v1::Device& from);
+BubbleStats FromProto(const v1::BubbleStats& from);
+
+v1::JobSpec ToProto(const JobSpec& from);
+v1::AttemptKey ToProto(const AttemptKey& from);
+v1::EndCause ToProto(EndCause from);
+v1::FillProgress ToProto(const FillProgress& from);
+v1::Device ToProto(const Device& from);
+v1::BubbleStats ToProto(const BubbleStats& from);
+
+// With the reasons of `plan`, if the job waits, as they read at `now`.
+v1::Job ToProto(const Job& from, const Plan& plan, Instant now);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CONVERT_CONVERT_H_

@@ -1,0 +1,49 @@
+// What schedulerd asks agents to do. Actions are imperative and safe to repeat: each names the
+// attempt with its fence. An action for an agent that is away is dropped; reconciliation gives it
+// again when the agent is back.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_ACTION_H_
+#define SCHEDULER_CORE_ACTION_H_
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "absl/strings/string_view.h"
+#include "scheduler/core/event.h"
+#include "scheduler/core/job.h"
+
+namespace pipefill::scheduler {
+
+// Answers a hello or a report, and so renews the agent's lease.
+struct RenewLease {
+  std::string node;
+};
+
+struct LaunchAttempt {
+  AttemptKey attempt;
+  DeviceKey device;
+  std::shared_ptr<const JobSpec> spec;
+};
+
+struct StopAttempt {
+  std::string node;
+  AttemptKey attempt;
+  EndCause cause = EndCause::kCancelled;  // kCancelled or kLost: what the end is to be reported as
+};
+
+// The end of the attempt is durable, or not wanted; the agent may forget it.
+struct AcknowledgeEnd {
+  std::string node;
+  AttemptKey attempt;
+};
+
+using Action = std::variant<RenewLease, LaunchAttempt, StopAttempt, AcknowledgeEnd>;
+
+// The node that an action is for.
+const std::string& NodeOf(const Action& action);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_ACTION_H_

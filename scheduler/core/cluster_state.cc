@@ -1,0 +1,215 @@
+#include "scheduler/core/cluster_state.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+const LiveAttempts& NoAttempts() {
+  static const auto* const kNone = new LiveAttempts;
+  return *kNone;
+}
+
+}  // namespace
+
+// --- Reads ---
+
+AttemptKey ClusterState::NextAttempt(JobId job) const {
+  const Job* found = jobs_.Find(job);
+  CHECK(found != nullptr);
+  return {job, AttemptNumber(static_cast<int32_t>(found->attempts.size()) + 1),
+          Fence(last_fence_.value() + 1)};
+}
+
+absl::StatusOr<const Job*> ClusterState::FindJob(JobId id) const {
+  const Job* job = jobs_.Find(id);
+  if (job != nullptr) return job;
+  return absl::NotFoundError(
+      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+}
+
+absl::StatusOr<std::optional<JobId>> ClusterState::FindSubmission(const std::string& key,
+                                                                  const JobSpec& spec) const {
+  auto it = jobs_by_key_.find(key);
+  if (it == jobs_by_key_.end()) return std::nullopt;
+  if (*jobs_.Find(it->second)->spec == spec) return it->second;
+  return absl::AlreadyExistsError(absl::StrCat("key \"", key, "\" was used for job ",
+                                               it->second.value(),
+                                               " with another spec; use a new key"));
+}
+
+const LiveAttempts& ClusterState::LiveAttemptsOf(const std::string& node) const {
+  auto it = live_by_node_.find(node);
+  return it == live_by_node_.end() ? NoAttempts() : it->second;
+}
+
+JobCounts ClusterState::counts() const {
+  const auto pending = static_cast<int64_t>(pending_.size());
+  return {
+      .pending = pending, .running = live_count_, .ended = jobs_.size() - pending - live_count_};
+}
+
+ClusterSnapshot ClusterState::Snapshot(Instant now) const {
+  ClusterSnapshot snapshot;
+  snapshot.now = now;
+  for (const auto& [name, node] : nodes_.nodes()) {
+    if (!node->is_connected()) continue;
+    for (size_t i = 0; i < node->devices.size(); ++i) {
+      snapshot.devices.push_back(SnapshotDevice(*node, i, LiveAttemptsOf(name)));
+    }
+  }
+  snapshot.pending.reserve(pending_.size());
+  for (JobId id : pending_) {
+    const Job& job = *jobs_.Find(id);
+    snapshot.pending.push_back({id, job.spec->memory_bytes, job.not_before});
+  }
+  return snapshot;
+}
+
+std::optional<Instant> ClusterState::NextDeadline() const {
+  std::optional<Instant> next;
+  for (const auto& [name, node] : nodes_.nodes()) {
+    Instant deadline = node->heard_at + limits_.agent_lost_after;
+    for (const auto& [fence, until] : node->unaccounted) deadline = std::min(deadline, until);
+    if (!next.has_value() || deadline < *next) next = deadline;
+  }
+  return next;
+}
+
+std::vector<std::string> ClusterState::SilentNodes(Instant now) const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : nodes_.nodes()) {
+    if (now - node->heard_at >= limits_.agent_lost_after) names.push_back(name);
+  }
+  return names;
+}
+
+std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
+  std::vector<AttemptKey> keys;
+  for (const auto& [name, node] : nodes_.nodes()) {
+    const LiveAttempts& live = LiveAttemptsOf(name);
+    for (const auto& [fence, until] : node->unaccounted) {
+      if (now < until) continue;
+      auto it = live.find(fence);
+      if (it != live.end()) keys.push_back(it->second.key);
+    }
+  }
+  return keys;
+}
+
+// --- Apply ---
+
+void ClusterState::Apply(const Event& event, const EventTime& time) {
+  std::visit([&](const auto& happened) { ApplyEvent(happened, time); }, event);
+}
+
+void ClusterState::FinishReplay(Instant now) {
+  for (const auto& [node, live] : live_by_node_) {
+    if (!live.empty()) nodes_.Expect(node, now);
+  }
+}
+
+void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
+  const std::optional<JobPhase> next = NextPhase(job.phase, input);
+  CHECK(next.has_value());
+  if (job.phase == JobPhase::kPending) pending_.erase(job.id);
+  if (HasLiveAttempt(job.phase)) --live_count_;
+  job.phase = *next;
+  if (job.phase == JobPhase::kPending) pending_.insert(job.id);
+  if (HasLiveAttempt(job.phase)) ++live_count_;
+  if (IsTerminal(job.phase) && !job.ended_at.has_value()) job.ended_at = time.wall;
+}
+
+void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) {
+  CHECK(event.job == next_job_id());
+  Job job;
+  job.id = event.job;
+  job.key = event.key;
+  job.spec = std::make_shared<const JobSpec>(event.spec);
+  job.submitted_at = time.wall;
+  jobs_.Add(std::move(job));
+  pending_.insert(event.job);
+  if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
+}
+
+void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& time) {
+  Job& job = jobs_.Edit(event.job);
+  job.is_cancel_requested = true;
+  Move(job, JobInput::kCancelRequested, time);
+}
+
+void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time) {
+  Job& job = jobs_.Edit(event.attempt.job);
+  job.not_before = std::nullopt;
+  Attempt& attempt = job.attempts.emplace_back();
+  attempt.number = event.attempt.attempt;
+  attempt.fence = event.attempt.fence;
+  attempt.device = event.device;
+  attempt.placed_at = time.wall;
+  Move(job, JobInput::kPlaced, time);
+  last_fence_ = event.attempt.fence;
+  live_by_node_[event.device.node][event.attempt.fence] = {event.attempt, event.device,
+                                                           job.spec->memory_bytes, false};
+}
+
+void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time) {
+  Job& job = jobs_.Edit(event.attempt.job);
+  Attempt& attempt = job.attempts.back();
+  attempt.state = AttemptState::kRunning;
+  if (!attempt.started_at.has_value()) attempt.started_at = time.wall;
+  Move(job, JobInput::kStarted, time);
+  live_by_node_[attempt.device.node][attempt.fence].is_started = true;
+  nodes_.Account(attempt.device.node, attempt.fence);
+}
+
+void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) {
+  Job& job = jobs_.Edit(event.attempt.job);
+  Attempt& attempt = job.attempts.back();
+  attempt.state = AttemptState::kEnded;
+  attempt.end = event.end;
+  attempt.ended_at = time.wall;
+  if (event.progress != FillProgress{}) attempt.progress = event.progress;
+  const JobInput input =
+      InputForEnd(event.end.cause, event.end.exit_code, job.failures, job.spec->retries);
+  if (IsOwnFailure(event.end.cause, event.end.exit_code)) ++job.failures;
+  Move(job, input, time);
+  if (input == JobInput::kFailedRetry && job.phase == JobPhase::kPending) {
+    job.not_before = time.now + BackOffAfter(job.failures, limits_.back_off);
+  }
+  nodes_.Account(attempt.device.node, attempt.fence);
+  auto live = live_by_node_.find(attempt.device.node);
+  live->second.erase(attempt.fence);
+  if (live->second.empty()) live_by_node_.erase(live);
+}
+
+void ClusterState::ApplyEvent(const AgentRegistered& event, const EventTime& time) {
+  nodes_.Register(event, LiveAttemptsOf(event.node), limits_.agent_lost_after, time.now);
+}
+
+void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time) {
+  const std::string node = nodes_.FindBySession(event.session)->name;
+  const LiveAttempts& live = LiveAttemptsOf(node);
+  nodes_.Report(event, live, time.now);
+  for (const auto& [key, progress] : event.progress) {
+    auto it = live.find(key.fence);
+    if (it == live.end()) continue;
+    Attempt& attempt = jobs_.Edit(it->second.key.job).attempts.back();
+    attempt.progress = progress;
+  }
+}
+
+void ClusterState::ApplyEvent(const AgentDisconnected& event, const EventTime& /*time*/) {
+  nodes_.Disconnect(event.session);
+}
+
+void ClusterState::ApplyEvent(const AgentLost& event, const EventTime& /*time*/) {
+  nodes_.Remove(event.node);
+}
+
+}  // namespace pipefill::scheduler

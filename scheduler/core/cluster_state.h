@@ -1,0 +1,130 @@
+// The whole state of schedulerd: jobs (durable) and nodes (soft).
+//
+//   event --> Check (may refuse) --> Apply (cannot fail) --> journal
+//
+// Ids and fences are given here: a caller builds an event from next_job_id() or NextAttempt(),
+// checks it and applies it before it builds the next one. Replay applies the journal's events to an
+// empty state and ends in the same durable state.
+//
+// Invariants: a job has at most one live attempt; a terminal job never changes; ids and fences only
+// grow; a device never has more attempts than seats, nor attempts with more memory than it had
+// free.
+//
+// Pure but for being the owner of its state. Thread-compatible: belongs to the scheduler loop.
+#ifndef SCHEDULER_CORE_CLUSTER_STATE_H_
+#define SCHEDULER_CORE_CLUSTER_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "common/instant.h"
+#include "planner/snapshot.h"
+#include "scheduler/core/event.h"
+#include "scheduler/core/job.h"
+#include "scheduler/core/job_machine.h"
+#include "scheduler/core/job_table.h"
+#include "scheduler/core/node_table.h"
+
+namespace pipefill::scheduler {
+
+struct ClusterLimits {
+  // Jobs that the store may hold, ended ones included.
+  int64_t jobs_max = 1'000'000;
+  // A node that was heard of within this time is alive: another agent may not take its name.
+  absl::Duration agent_lease = absl::Seconds(10);
+  // Silence after which an agent is given up, and after which an attempt that it does not name is.
+  absl::Duration agent_lost_after = absl::Seconds(15);
+  BackOff back_off;
+};
+
+struct JobCounts {
+  int64_t pending = 0;
+  int64_t running = 0;  // with a live attempt
+  int64_t ended = 0;
+};
+
+class ClusterState {
+ public:
+  explicit ClusterState(const ClusterLimits& limits) : limits_(limits) {}
+
+  // Whether `event` may be applied. Codes: NotFound (no such job), FailedPrecondition (the state
+  // forbids it), AlreadyExists (key in use), ResourceExhausted (a limit, named), Aborted (stale: a
+  // plan, a fence or a session that is no longer current).
+  absl::Status Check(const Event& event, Instant now) const;
+  // The part of Check that depends on durable state only; what a journal's event must pass.
+  absl::Status CheckReplay(const Event& event) const;
+  // REQUIRES: Check (in replay: CheckReplay) has just said OK.
+  void Apply(const Event& event, const EventTime& time);
+  // Call once after replay: agents with live attempts have from `now` on to dial in.
+  void FinishReplay(Instant now);
+
+  JobId next_job_id() const { return JobId(jobs_.size() + 1); }
+  // The key of the job's next attempt. REQUIRES: the job exists.
+  AttemptKey NextAttempt(JobId job) const;
+
+  // NotFound. Valid until the next Apply.
+  absl::StatusOr<const Job*> FindJob(JobId id) const;
+  // The job that was submitted with `key` (not empty); nullopt if none was. AlreadyExists if it was
+  // submitted with another spec.
+  absl::StatusOr<std::optional<JobId>> FindSubmission(const std::string& key,
+                                                      const JobSpec& spec) const;
+  const NodeTable& nodes() const { return nodes_; }
+  // Attempts of the node that have not ended.
+  const LiveAttempts& LiveAttemptsOf(const std::string& node) const;
+  JobCounts counts() const;
+  bool has_pending() const { return !pending_.empty(); }
+
+  ClusterSnapshot Snapshot(Instant now) const;
+  JobTableView SnapshotJobs() { return jobs_.Snapshot(); }
+
+  // --- Silence. ---
+
+  // When SilentNodes or OverdueAttempts will next say something, if nothing is heard until then.
+  std::optional<Instant> NextDeadline() const;
+  // Nodes to be given up at `now`.
+  std::vector<std::string> SilentNodes(Instant now) const;
+  // Attempts that did not show up in time on a connected node.
+  std::vector<AttemptKey> OverdueAttempts(Instant now) const;
+
+ private:
+  absl::Status CheckLive(const AttemptKey& key) const;
+  absl::Status CheckCancel(JobId job) const;
+  absl::Status CheckSubmissionReplay(const JobSubmitted& event) const;
+  absl::Status CheckSubmission(const JobSubmitted& event) const;
+  absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
+  absl::Status CheckPlacement(const AttemptPlaced& event) const;
+  absl::Status CheckRegistration(const AgentRegistered& event, Instant now) const;
+
+  void ApplyEvent(const JobSubmitted& event, const EventTime& time);
+  void ApplyEvent(const CancelRequested& event, const EventTime& time);
+  void ApplyEvent(const AttemptPlaced& event, const EventTime& time);
+  void ApplyEvent(const AttemptStarted& event, const EventTime& time);
+  void ApplyEvent(const AttemptEnded& event, const EventTime& time);
+  void ApplyEvent(const AgentRegistered& event, const EventTime& time);
+  void ApplyEvent(const AgentReported& event, const EventTime& time);
+  void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
+  void ApplyEvent(const AgentLost& event, const EventTime& time);
+
+  // Moves the job, and keeps `pending_` and `counts_` in step.
+  void Move(Job& job, JobInput input, const EventTime& time);
+
+  const ClusterLimits limits_;
+  JobTable jobs_;
+  absl::btree_map<std::string, JobId> jobs_by_key_;
+  absl::btree_set<JobId> pending_;
+  int64_t live_count_ = 0;
+  Fence last_fence_;
+  absl::btree_map<std::string, LiveAttempts> live_by_node_;
+  NodeTable nodes_;
+};
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_CLUSTER_STATE_H_

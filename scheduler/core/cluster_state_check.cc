@@ -1,0 +1,157 @@
+// What ClusterState refuses, and why. The changes themselves are in cluster_state.cc.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/quantity.h"
+#include "common/status.h"
+#include "scheduler/core/cluster_state.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+std::string Describe(const DeviceKey& device) {
+  return absl::StrCat("node ", device.node, ", ", device.name);
+}
+
+// The device with the largest budget; the first one if there are several; nullptr if there is none.
+const Device* FindLargestDevice(const NodeTable& nodes) {
+  const Device* largest = nullptr;
+  for (const auto& [name, node] : nodes.nodes()) {
+    for (const Device& device : node->devices) {
+      if (largest == nullptr || device.memory_bytes > largest->memory_bytes) largest = &device;
+    }
+  }
+  return largest;
+}
+
+}  // namespace
+
+absl::Status ClusterState::Check(const Event& event, Instant now) const {
+  RETURN_IF_ERROR(CheckReplay(event));
+  return std::visit(
+      Overloaded{
+          [&](const JobSubmitted& e) { return CheckSubmission(e); },
+          [&](const CancelRequested&) { return absl::OkStatus(); },
+          [&](const AttemptPlaced& e) { return CheckPlacement(e); },
+          [&](const AttemptStarted&) { return absl::OkStatus(); },
+          [&](const AttemptEnded&) { return absl::OkStatus(); },
+          [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
+          [&](const AgentReported& e) {
+            if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
+            return absl::AbortedError("the agent's stream was replaced; dial again");
+          },
+          [&](const AgentDisconnected&) { return absl::OkStatus(); },
+          [&](const AgentLost& e) {
+            if (LiveAttemptsOf(e.node).empty()) return absl::OkStatus();
+            return absl::FailedPreconditionError("attempts of the agent have not ended yet");
+          },
+      },
+      event);
+}
+
+absl::Status ClusterState::CheckReplay(const Event& event) const {
+  return std::visit(Overloaded{
+                        [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
+                        [&](const CancelRequested& e) { return CheckCancel(e.job); },
+                        [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
+                        [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
+                        [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
+                        [&](const AgentRegistered&) { return absl::OkStatus(); },
+                        [&](const AgentReported&) { return absl::OkStatus(); },
+                        [&](const AgentDisconnected&) { return absl::OkStatus(); },
+                        [&](const AgentLost&) { return absl::OkStatus(); },
+                    },
+                    event);
+}
+
+absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
+  ASSIGN_OR_RETURN(const Job* job, FindJob(key.job));
+  if (HasLiveAttempt(job->phase) && job->live_key() == key) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("attempt ", key.attempt.value(), " of job ",
+                                         key.job.value(), " with fence ", key.fence.value(),
+                                         " is not the current one; drop it"));
+}
+
+absl::Status ClusterState::CheckCancel(JobId id) const {
+  ASSIGN_OR_RETURN(const Job* job, FindJob(id));
+  if (NextPhase(job->phase, JobInput::kCancelRequested).has_value()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job ", id.value(), " has already ", PhaseName(job->phase), "; there is nothing to cancel"));
+}
+
+absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) const {
+  if (event.job != next_job_id()) {
+    return absl::AbortedError(absl::StrCat("job id ", event.job.value(), " is not the next one, ",
+                                           next_job_id().value()));
+  }
+  if (!event.key.empty() && jobs_by_key_.contains(event.key)) {
+    return absl::AlreadyExistsError(absl::StrCat("key \"", event.key, "\" is in use"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClusterState::CheckSubmission(const JobSubmitted& event) const {
+  if (jobs_.size() >= limits_.jobs_max) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the store holds ", jobs_.size(),
+                     " jobs, which is its limit; raise jobs_max in the configuration"));
+  }
+  const Device* largest = FindLargestDevice(nodes_);
+  if (largest == nullptr || event.spec.memory_bytes <= largest->memory_bytes) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "memory ", FormatBytes(event.spec.memory_bytes), " is more than any device has: largest is ",
+      FormatBytes(largest->memory_bytes), " (", Describe(largest->key), "); ask for less"));
+}
+
+absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) const {
+  ASSIGN_OR_RETURN(const Job* job, FindJob(event.attempt.job));
+  if (!NextPhase(job->phase, JobInput::kPlaced).has_value()) {
+    return absl::AbortedError(
+        absl::StrCat("job ", job->id.value(), " is ", PhaseName(job->phase), ", not pending"));
+  }
+  if (event.attempt != NextAttempt(job->id)) {
+    return absl::AbortedError(absl::StrCat("attempt ", event.attempt.attempt.value(), " of job ",
+                                           job->id.value(), " with fence ",
+                                           event.attempt.fence.value(), " is not the next one"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event) const {
+  const Node* node = nodes_.Find(event.device.node);
+  if (node == nullptr || !node->is_connected()) {
+    return absl::AbortedError(absl::StrCat("node ", event.device.node, " is away"));
+  }
+  auto device = std::find_if(node->devices.begin(), node->devices.end(),
+                             [&](const Device& d) { return d.key == event.device; });
+  if (device == node->devices.end()) {
+    return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
+  }
+  const DeviceSnapshot now = SnapshotDevice(
+      *node, static_cast<size_t>(device - node->devices.begin()), LiveAttemptsOf(node->name));
+  const int64_t need_bytes = jobs_.Find(event.attempt.job)->spec->memory_bytes;
+  if (now.main_job != MainJobUse::kFilled || !now.has_seat() ||
+      need_bytes > now.memory_free_bytes) {
+    return absl::AbortedError(
+        absl::StrCat(Describe(event.device), " cannot take job ", event.attempt.job.value(),
+                     " any more: resident=", now.resident, "/", now.resident_limit,
+                     " free=", FormatBytes(now.memory_free_bytes)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClusterState::CheckRegistration(const AgentRegistered& event, Instant now) const {
+  const Node* node = nodes_.Find(event.node);
+  if (node == nullptr || !node->is_connected() || node->boot_id == event.boot_id) {
+    return absl::OkStatus();
+  }
+  if (now - node->heard_at >= limits_.agent_lease) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "another agent with the node name ", event.node, " is alive, heard of ",
+      pipefill::FormatDuration(now - node->heard_at), " ago; give each agentd its own node"));
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,74 @@
+// What agents report about their node. Soft state: gone with a restart, told again by the agent.
+//
+// Times `_ns` are of the agent's node and mean nothing here; they are only shown.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_DEVICE_H_
+#define SCHEDULER_CORE_DEVICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/snapshot.h"
+
+namespace pipefill::scheduler {
+
+// How a main job wants to be treated.
+enum class FillMode { kUnknown, kOff, kReport, kFill };
+
+// One rank of a main job.
+struct MainRank {
+  std::string main_job;
+  int32_t rank = 0;
+  int32_t ranks = 0;
+  int32_t stage = 0;
+  int32_t stages = 0;
+  int64_t pid = 0;
+  FillMode mode = FillMode::kUnknown;
+  int64_t iterations = 0;
+  int64_t iteration_p50_ns = 0;
+  int64_t bubble_ns = 0;
+  int64_t iteration_ns = 0;
+  int64_t events_dropped = 0;
+};
+
+struct Device {
+  DeviceKey key;
+  std::string backend;
+  std::string detail;
+  int64_t memory_bytes = 0;
+  int64_t memory_free_bytes = 0;
+  int32_t resident = 0;
+  int32_t resident_limit = 0;
+  std::optional<MainRank> main_rank;
+};
+
+enum class BubbleClass { kUnknown, kHead, kMiddle, kScattered, kTail, kFailure, kCustom };
+
+// What an agent has learned and done about one (rank, bubble id).
+struct BubbleStats {
+  DeviceKey device;
+  std::string main_job;
+  int32_t rank = 0;
+  int32_t stage = 0;
+  BubbleClass bubble_class = BubbleClass::kUnknown;
+  int32_t ordinal = 0;
+  int64_t count = 0;
+  int64_t p10_ns = 0;
+  int64_t p50_ns = 0;
+  int64_t p90_ns = 0;
+  int64_t memory_free_bytes = 0;
+  int64_t bubble_ns = 0;
+  int64_t offered_ns = 0;
+  int64_t filled_ns = 0;
+  int64_t overrun_ns = 0;
+  // One entry per unit length.
+  std::vector<int64_t> unit_ns;
+  std::vector<int64_t> latest_start_ns;
+};
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_DEVICE_H_

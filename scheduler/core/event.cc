@@ -1,0 +1,20 @@
+#include "scheduler/core/event.h"
+
+namespace pipefill::scheduler {
+
+bool IsDurable(const Event& event) {
+  return std::visit(Overloaded{
+                        [](const JobSubmitted&) { return true; },
+                        [](const CancelRequested&) { return true; },
+                        [](const AttemptPlaced&) { return true; },
+                        [](const AttemptStarted&) { return true; },
+                        [](const AttemptEnded&) { return true; },
+                        [](const AgentRegistered&) { return false; },
+                        [](const AgentReported&) { return false; },
+                        [](const AgentDisconnected&) { return false; },
+                        [](const AgentLost&) { return false; },
+                    },
+                    event);
+}
+
+}  // namespace pipefill::scheduler

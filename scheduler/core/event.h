@@ -1,0 +1,110 @@
+// Everything that can happen to the state of schedulerd. Events are past tense: they are checked,
+// then applied, then (the durable ones) written to the journal; replaying the journal gives the
+// state again.
+//
+// A new durable event needs: an alternative here, a record in proto/journal.proto, a conversion in
+// journal/record.cc, Check and Apply in cluster_state.cc, a line in log_event.cc.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_EVENT_H_
+#define SCHEDULER_CORE_EVENT_H_
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/ids.h"
+#include "common/instant.h"
+#include "scheduler/core/device.h"
+#include "scheduler/core/job.h"
+
+namespace pipefill::scheduler {
+
+// One stream of one agent. Unique while schedulerd runs; never 0.
+using SessionId = Id<struct SessionTag, uint64_t>;
+
+// --- Durable ---
+
+struct JobSubmitted {
+  JobId job;
+  std::string key;
+  JobSpec spec;
+};
+
+struct CancelRequested {
+  JobId job;
+};
+
+struct AttemptPlaced {
+  AttemptKey attempt;
+  DeviceKey device;
+};
+
+struct AttemptStarted {
+  AttemptKey attempt;
+};
+
+struct AttemptEnded {
+  AttemptKey attempt;
+  AttemptEnd end;
+  // As the agent saw it last; the only part that is not durable.
+  FillProgress progress;
+};
+
+// --- Soft ---
+
+// An agent has dialled in and said what it has.
+struct AgentRegistered {
+  SessionId session;
+  std::string node;
+  std::string boot_id;  // new at each start of agentd
+  std::string version;
+  std::vector<Device> devices;
+  std::vector<AttemptKey> live_attempts;
+};
+
+// Replaces the report before.
+struct AgentReported {
+  SessionId session;
+  std::vector<Device> devices;
+  std::vector<BubbleStats> bubbles;
+  std::vector<std::pair<AttemptKey, FillProgress>> progress;
+};
+
+// The stream broke. The agent may come back before it is given up.
+struct AgentDisconnected {
+  SessionId session;
+};
+
+// Silent for too long: given up. Its attempts have ended as lost before this event.
+struct AgentLost {
+  std::string node;
+};
+
+using Event =
+    std::variant<JobSubmitted, CancelRequested, AttemptPlaced, AttemptStarted, AttemptEnded,
+                 AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
+
+// When an event happened.
+struct EventTime {
+  Instant now;      // for decisions
+  absl::Time wall;  // for people
+};
+
+// Whether the event goes to the journal.
+bool IsDurable(const Event& event);
+
+// For visiting a variant with one lambda per alternative, so that a new one does not compile
+// unhandled.
+template <typename... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <typename... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_EVENT_H_

@@ -1,0 +1,123 @@
+#include "scheduler/core/explain.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/quantity.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+std::string Describe(const DeviceKey& device) {
+  return absl::StrCat("node ", device.node, ", ", device.name);
+}
+
+// "1 device", "2 devices".
+std::string Count(int64_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string ExplainBackOff(const PendingReason& reason, Instant now) {
+  const absl::Duration left = std::max(*reason.not_before - now, absl::ZeroDuration());
+  return absl::StrCat("the last attempt failed; the next one may start in ",
+                      pipefill::FormatDuration(left));
+}
+
+std::string ExplainNoMainJob(const PendingReason& reason) {
+  std::string text = absl::StrCat("none of ", Count(reason.devices, "device"),
+                                  " has a main job whose bubbles may be filled");
+  if (reason.devices_measured > 0) {
+    absl::StrAppend(&text, " (", Count(reason.devices_measured, "main rank"),
+                    " in mode off or report)");
+  }
+  return absl::StrCat(text, "; starts when a training run attaches in mode fill");
+}
+
+std::string ExplainResidentLimit(const PendingReason& reason) {
+  return absl::StrCat("all ", Count(reason.devices_filled, "device"),
+                      " with a main job are taken: ", reason.resident, " of ",
+                      reason.resident_limit, " seats; starts when a task ends");
+}
+
+std::string ExplainMemory(const PendingReason& reason) {
+  if (reason.need_bytes > reason.largest_bytes) {
+    return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
+                        ", more than any connected device with a main job has: largest is ",
+                        FormatBytes(reason.largest_bytes), " (", Describe(reason.largest_device),
+                        ")");
+  }
+  return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
+                      "; the most that is free on a device with a free seat is ",
+                      FormatBytes(reason.best_free_bytes), " (", Describe(reason.best_device), ")");
+}
+
+}  // namespace
+
+std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now) {
+  const std::optional<size_t> place = plan.PlaceInLine(job);
+  if (!place.has_value()) return "accepted; the next planning pass looks at it";
+  return absl::StrCat(ExplainReason(plan.reasons[plan.waiting[*place].reason], now), "; ",
+                      *place + 1, " of ", plan.waiting.size(), " in line");
+}
+
+std::string ExplainReason(const PendingReason& reason, Instant now) {
+  switch (reason.code) {
+    case PendingCode::kBackOff:
+      return ExplainBackOff(reason, now);
+    case PendingCode::kNoAgent:
+      return "no agent is connected; start agentd with this schedulerd's address";
+    case PendingCode::kNoMainJob:
+      return ExplainNoMainJob(reason);
+    case PendingCode::kResidentLimit:
+      return ExplainResidentLimit(reason);
+    case PendingCode::kMemory:
+      return ExplainMemory(reason);
+  }
+  return "";
+}
+
+std::string ExplainEnd(const AttemptEnd& end) {
+  std::string text;
+  switch (end.cause) {
+    case EndCause::kUnknown:
+      text = "ended for a reason that this schedulerd does not know";
+      break;
+    case EndCause::kExited:
+      text = absl::StrCat("exited with code ", end.exit_code);
+      break;
+    case EndCause::kSignalled:
+      text = absl::StrCat("killed by signal ", end.signal);
+      break;
+    case EndCause::kOutOfMemory:
+      text = "went over its memory and was killed";
+      break;
+    case EndCause::kLaunchFailed:
+      text = "could not be started";
+      break;
+    case EndCause::kCancelled:
+      text = "stopped on request";
+      break;
+    case EndCause::kLost:
+      text = "lost with its agent";
+      break;
+  }
+  return end.text.empty() ? text : absl::StrCat(text, ": ", end.text);
+}
+
+std::string ExplainJobEnd(const Job& job) {
+  if (!IsTerminal(job.phase)) return "";
+  if (job.attempts.empty()) return "cancelled before it started";
+  const std::string end = ExplainEnd(job.attempts.back().end);
+  switch (job.phase) {
+    case JobPhase::kSucceeded:
+      return end;
+    case JobPhase::kCancelled:
+      if (job.attempts.back().end.cause == EndCause::kCancelled) return "cancelled by the user";
+      return absl::StrCat("cancelled by the user; its last attempt ", end);
+    default:
+      if (job.spec->retries == 0) return end;
+      return absl::StrCat(end, "; its ", Count(job.failures, "attempt"), " all failed");
+  }
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,30 @@
+// Says in one line, with numbers, why a job waits and how it ended.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_EXPLAIN_H_
+#define SCHEDULER_CORE_EXPLAIN_H_
+
+#include <string>
+
+#include "common/instant.h"
+#include "planner/plan.h"
+#include "scheduler/core/job.h"
+
+namespace pipefill::scheduler {
+
+// The reason and the place in line:
+//   "needs 2 GiB; the most that is free on a device with a free seat is 512 MiB (node a, cpu0); 3
+//   of 17 in line"
+std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now);
+// Without the place in line.
+std::string ExplainReason(const PendingReason& reason, Instant now);
+
+// "exited with code 3", "killed by signal 9 (Killed)", "went over its memory; ..."; with what the
+// agent says behind it.
+std::string ExplainEnd(const AttemptEnd& end);
+// How a terminal job ended; empty if it has not.
+std::string ExplainJobEnd(const Job& job);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_EXPLAIN_H_

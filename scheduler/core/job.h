@@ -1,0 +1,106 @@
+// The nouns of schedulerd: a job, its attempts, what is known of both.
+//
+// Times of the wall clock are for people; decisions use Instants.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_JOB_H_
+#define SCHEDULER_CORE_JOB_H_
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "common/ids.h"
+#include "common/instant.h"
+#include "planner/snapshot.h"
+#include "scheduler/core/job_machine.h"
+
+namespace pipefill::scheduler {
+
+// What the user asked for, with all defaults filled in.
+struct JobSpec {
+  std::string name;
+  std::vector<std::string> command;
+  std::map<std::string, std::string> env;
+  std::string workdir;  // empty = the attempt's own folder
+  int64_t memory_bytes = 0;
+  int32_t devices = 1;
+  int32_t retries = 0;
+
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+// Names an attempt. The fence alone is unique; job and attempt number are for people and look-ups.
+struct AttemptKey {
+  JobId job;
+  AttemptNumber attempt;
+  Fence fence;
+
+  friend auto operator<=>(const AttemptKey&, const AttemptKey&) = default;
+};
+
+struct AttemptEnd {
+  EndCause cause = EndCause::kUnknown;
+  int32_t exit_code = 0;  // with kExited
+  int32_t signal = 0;     // with kSignalled
+  std::string text;       // one line for people
+
+  friend bool operator==(const AttemptEnd&, const AttemptEnd&) = default;
+};
+
+// What the units of an attempt have done, as the agent last reported it. Not durable.
+struct FillProgress {
+  int64_t units = 0;
+  int64_t unit_cpu_ns = 0;
+  int64_t unit_cpu_in_bubble_ns = 0;
+  int64_t overrun_ns = 0;
+  int64_t bubbles_denied = 0;
+  int64_t unit_estimate_ns = 0;
+  int64_t memory_peak_bytes = 0;
+  int64_t task_cpu_ns = 0;
+
+  friend bool operator==(const FillProgress&, const FillProgress&) = default;
+};
+
+enum class AttemptState { kStarting, kRunning, kEnded };
+
+struct Attempt {
+  AttemptNumber number;
+  Fence fence;
+  DeviceKey device;
+  AttemptState state = AttemptState::kStarting;
+  AttemptEnd end;  // with kEnded
+  absl::Time placed_at;
+  std::optional<absl::Time> started_at;
+  std::optional<absl::Time> ended_at;
+  FillProgress progress;
+};
+
+struct Job {
+  JobId id;
+  std::string key;  // given by the client; may be empty
+  // Never changes. Shared with the published views.
+  std::shared_ptr<const JobSpec> spec;
+  JobPhase phase = JobPhase::kPending;
+  bool is_cancel_requested = false;
+  // Attempts that failed by themselves.
+  int32_t failures = 0;
+  // While kPending after a failure. Not durable: a restart of schedulerd begins the wait anew.
+  std::optional<Instant> not_before;
+  absl::Time submitted_at;
+  std::optional<absl::Time> ended_at;
+  std::vector<Attempt> attempts;  // oldest first
+
+  // REQUIRES: HasLiveAttempt(phase).
+  const Attempt& live_attempt() const { return attempts.back(); }
+  AttemptKey live_key() const { return {id, live_attempt().number, live_attempt().fence}; }
+};
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_JOB_H_

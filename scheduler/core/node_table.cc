@@ -1,0 +1,139 @@
+#include "scheduler/core/node_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+MainJobUse UseOf(const Device& device) {
+  if (!device.main_rank.has_value()) return MainJobUse::kNone;
+  return device.main_rank->mode == FillMode::kFill ? MainJobUse::kFilled : MainJobUse::kMeasured;
+}
+
+// What a report of `device` counts beyond the started ones of `live`.
+Node::OtherLoad OtherLoadOf(const Device& device, const LiveAttempts& live) {
+  Node::OtherLoad load{.memory_bytes = device.memory_bytes - device.memory_free_bytes,
+                       .resident = device.resident};
+  for (const auto& [fence, attempt] : live) {
+    if (attempt.device != device.key || !attempt.is_started) continue;
+    load.memory_bytes -= attempt.memory_bytes;
+    load.resident -= 1;
+  }
+  load.memory_bytes = std::max<int64_t>(load.memory_bytes, 0);
+  load.resident = std::max<int32_t>(load.resident, 0);
+  return load;
+}
+
+void SetDevices(std::vector<Device> devices, const LiveAttempts& live, Node* node) {
+  std::sort(devices.begin(), devices.end(),
+            [](const Device& a, const Device& b) { return a.key < b.key; });
+  node->devices = std::move(devices);
+  node->other_loads.clear();
+  for (const Device& device : node->devices) {
+    node->other_loads.push_back(OtherLoadOf(device, live));
+  }
+}
+
+}  // namespace
+
+const Node* NodeTable::Find(const std::string& name) const {
+  auto it = nodes_.find(name);
+  return it == nodes_.end() ? nullptr : it->second.get();
+}
+
+const Node* NodeTable::FindBySession(SessionId session) const {
+  auto it = names_by_session_.find(session);
+  return it == names_by_session_.end() ? nullptr : Find(it->second);
+}
+
+void NodeTable::Register(const AgentRegistered& hello, const LiveAttempts& live,
+                         absl::Duration unaccounted_for, Instant now) {
+  const Node* before = Find(hello.node);
+  if (before != nullptr && before->session.has_value()) names_by_session_.erase(*before->session);
+  Node node;
+  node.name = hello.node;
+  node.boot_id = hello.boot_id;
+  node.version = hello.version;
+  node.session = hello.session;
+  node.heard_at = now;
+  SetDevices(hello.devices, live, &node);
+  for (const auto& [fence, attempt] : live) node.unaccounted[fence] = now + unaccounted_for;
+  for (const AttemptKey& key : hello.live_attempts) node.unaccounted.erase(key.fence);
+  names_by_session_[hello.session] = hello.node;
+  Replace(std::move(node));
+}
+
+void NodeTable::Report(const AgentReported& report, const LiveAttempts& live, Instant now) {
+  const Node* before = FindBySession(report.session);
+  CHECK(before != nullptr);
+  Node node;
+  node.name = before->name;
+  node.boot_id = before->boot_id;
+  node.version = before->version;
+  node.session = before->session;
+  node.heard_at = now;
+  SetDevices(report.devices, live, &node);
+  node.bubbles = report.bubbles;
+  node.unaccounted = before->unaccounted;
+  Replace(std::move(node));
+}
+
+void NodeTable::Disconnect(SessionId session) {
+  const Node* before = FindBySession(session);
+  if (before == nullptr) return;
+  Node node = *before;
+  node.session = std::nullopt;
+  names_by_session_.erase(session);
+  Replace(std::move(node));
+}
+
+void NodeTable::Remove(const std::string& name) {
+  const Node* node = Find(name);
+  if (node == nullptr) return;
+  if (node->session.has_value()) names_by_session_.erase(*node->session);
+  nodes_.erase(name);
+}
+
+void NodeTable::Expect(const std::string& name, Instant now) {
+  if (Find(name) != nullptr) return;
+  Node node;
+  node.name = name;
+  node.heard_at = now;
+  Replace(std::move(node));
+}
+
+void NodeTable::Account(const std::string& name, Fence fence) {
+  const Node* before = Find(name);
+  if (before == nullptr || !before->unaccounted.contains(fence)) return;
+  Node node = *before;
+  node.unaccounted.erase(fence);
+  Replace(std::move(node));
+}
+
+void NodeTable::Replace(Node node) {
+  std::string name = node.name;
+  nodes_[std::move(name)] = std::make_shared<const Node>(std::move(node));
+}
+
+DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempts& live) {
+  const Device& reported = node.devices[device];
+  const Node::OtherLoad& other = node.other_loads[device];
+  DeviceSnapshot snapshot{.key = reported.key,
+                          .memory_bytes = reported.memory_bytes,
+                          .memory_free_bytes = reported.memory_bytes - other.memory_bytes,
+                          .resident = other.resident,
+                          .resident_limit = reported.resident_limit,
+                          .main_job = UseOf(reported)};
+  for (const auto& [fence, attempt] : live) {
+    if (attempt.device != reported.key) continue;
+    snapshot.memory_free_bytes -= attempt.memory_bytes;
+    snapshot.resident += 1;
+  }
+  snapshot.memory_free_bytes = std::max<int64_t>(snapshot.memory_free_bytes, 0);
+  return snapshot;
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,95 @@
+// The nodes whose agents have dialled in, and what they told. Soft state.
+//
+//               registered                 stream broke
+//   (unknown) -------------> connected <------------------> away
+//       ^                        |         registered         |
+//       +------------------------+----------------------------+
+//                        silent for lost_after: lost
+//
+// A node with attempts from before a restart of schedulerd begins as away.
+//
+// Thread-compatible: belongs to one loop. A NodeMap that was handed out never changes.
+#ifndef SCHEDULER_CORE_NODE_TABLE_H_
+#define SCHEDULER_CORE_NODE_TABLE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "common/ids.h"
+#include "common/instant.h"
+#include "scheduler/core/device.h"
+#include "scheduler/core/event.h"
+#include "scheduler/core/job.h"
+
+namespace pipefill::scheduler {
+
+// An attempt that has not ended, as far as the node's load is concerned.
+struct LiveAttempt {
+  AttemptKey key;
+  DeviceKey device;
+  int64_t memory_bytes = 0;
+  bool is_started = false;
+};
+// Those of one node. Sorted, hence the same in every run.
+using LiveAttempts = absl::btree_map<Fence, LiveAttempt>;
+
+struct Node {
+  std::string name;
+  std::string boot_id;  // empty = not known, after a restart of schedulerd
+  std::string version;
+  std::optional<SessionId> session;  // while connected
+  Instant heard_at;
+  std::vector<Device> devices;  // in device order
+  std::vector<BubbleStats> bubbles;
+  // Per entry of `devices`: memory and tasks in the last report that are not those of attempts
+  // which had started by then: the main rank, and what the agent knows and we do not.
+  struct OtherLoad {
+    int64_t memory_bytes = 0;
+    int32_t resident = 0;
+  };
+  std::vector<OtherLoad> other_loads;
+  // Attempts that the agent did not name when it dialled in: until when they must show up.
+  absl::btree_map<Fence, Instant> unaccounted;
+
+  bool is_connected() const { return session.has_value(); }
+};
+
+using NodeMap = absl::btree_map<std::string, std::shared_ptr<const Node>>;
+
+class NodeTable {
+ public:
+  // nullptr if not known. Valid until the next change.
+  const Node* Find(const std::string& name) const;
+  // The connected node that has this session; nullptr if there is none (any more).
+  const Node* FindBySession(SessionId session) const;
+  const NodeMap& nodes() const { return nodes_; }
+
+  // `live` are the attempts of that node.
+  void Register(const AgentRegistered& hello, const LiveAttempts& live,
+                absl::Duration unaccounted_for, Instant now);
+  // REQUIRES: the session is known.
+  void Report(const AgentReported& report, const LiveAttempts& live, Instant now);
+  void Disconnect(SessionId session);
+  void Remove(const std::string& name);
+  // The agent is expected to dial in; counts as heard of at `now`.
+  void Expect(const std::string& name, Instant now);
+  // The attempt has shown up: it started, or it ended.
+  void Account(const std::string& name, Fence fence);
+
+ private:
+  void Replace(Node node);
+
+  NodeMap nodes_;
+  absl::btree_map<SessionId, std::string> names_by_session_;
+};
+
+// The device as the planner sees it, with all of `live` on it or on their way to it.
+DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempts& live);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_NODE_TABLE_H_

@@ -1,0 +1,125 @@
+#include "scheduler/core/reconcile.h"
+
+#include <utility>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/str_cat.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+AttemptEnded LostEnd(const AttemptKey& attempt, std::string text) {
+  AttemptEnded ended;
+  ended.attempt = attempt;
+  ended.end.cause = EndCause::kLost;
+  ended.end.text = std::move(text);
+  return ended;
+}
+
+// Whether the attempt is live and on that node.
+bool IsCurrent(const ClusterState& state, const std::string& node, const AttemptKey& key) {
+  const LiveAttempts& live = state.LiveAttemptsOf(node);
+  auto it = live.find(key.fence);
+  return it != live.end() && it->second.key == key;
+}
+
+// The agent does not name a live attempt.
+void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool is_restarted,
+                   Decision* decision) {
+  if (is_restarted) {
+    decision->events.emplace_back(LostEnd(
+        attempt.key, absl::StrCat("the agent of node ", attempt.device.node, " was restarted")));
+    return;
+  }
+  const Job& job = **state.FindJob(attempt.key.job);
+  if (job.phase != JobPhase::kStarting) return;
+  decision->actions.emplace_back(LaunchAttempt{attempt.key, attempt.device, job.spec});
+}
+
+// The agent names an attempt.
+void DecideNamed(const ClusterState& state, const std::string& node, const AttemptKey& key,
+                 Decision* decision) {
+  if (!IsCurrent(state, node, key)) {
+    decision->actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
+    return;
+  }
+  const Job& job = **state.FindJob(key.job);
+  if (job.live_attempt().state == AttemptState::kStarting) {
+    decision->events.emplace_back(AttemptStarted{key});
+  }
+  if (job.phase == JobPhase::kStopping) {
+    decision->actions.emplace_back(StopAttempt{node, key, EndCause::kCancelled});
+  }
+}
+
+}  // namespace
+
+Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
+  Decision decision;
+  decision.actions.emplace_back(RenewLease{hello.node});
+  const Node* before = state.nodes().Find(hello.node);
+  const bool is_restarted =
+      before != nullptr && !before->boot_id.empty() && before->boot_id != hello.boot_id;
+  absl::btree_set<AttemptKey> named(hello.live_attempts.begin(), hello.live_attempts.end());
+  for (const auto& [fence, attempt] : state.LiveAttemptsOf(hello.node)) {
+    if (!named.contains(attempt.key)) DecideUnnamed(state, attempt, is_restarted, &decision);
+  }
+  for (const AttemptKey& key : named) DecideNamed(state, hello.node, key, &decision);
+  decision.events.emplace_back(hello);
+  return decision;
+}
+
+Decision ReconcileStart(const ClusterState& state, const std::string& node,
+                        const AttemptStarted& started) {
+  Decision decision;
+  if (!IsCurrent(state, node, started.attempt)) {
+    decision.actions.emplace_back(StopAttempt{node, started.attempt, EndCause::kLost});
+    return decision;
+  }
+  const Job& job = **state.FindJob(started.attempt.job);
+  if (job.live_attempt().state == AttemptState::kStarting) decision.events.emplace_back(started);
+  return decision;
+}
+
+Decision ReconcileEnd(const ClusterState& state, const std::string& node,
+                      const AttemptEnded& ended) {
+  Decision decision;
+  if (IsCurrent(state, node, ended.attempt)) decision.events.emplace_back(ended);
+  decision.actions.emplace_back(AcknowledgeEnd{node, ended.attempt});
+  return decision;
+}
+
+Decision GiveUpNode(const ClusterState& state, const std::string& node) {
+  Decision decision;
+  for (const auto& [fence, attempt] : state.LiveAttemptsOf(node)) {
+    decision.events.emplace_back(
+        LostEnd(attempt.key, absl::StrCat("the agent of node ", node, " fell silent")));
+  }
+  decision.events.emplace_back(AgentLost{node});
+  return decision;
+}
+
+Decision GiveUpOverdue(const ClusterState& state, Instant now) {
+  Decision decision;
+  for (const AttemptKey& key : state.OverdueAttempts(now)) {
+    const std::string& node = (*state.FindJob(key.job))->live_attempt().device.node;
+    decision.events.emplace_back(LostEnd(
+        key,
+        absl::StrCat("the agent of node ", node, " came back without it and without its end")));
+    decision.actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
+  }
+  return decision;
+}
+
+std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
+  const Job& job = **state.FindJob(id);
+  if (job.phase != JobPhase::kStopping) return {};
+  return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
+}
+
+Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed) {
+  const Job& job = **state.FindJob(placed.attempt.job);
+  return LaunchAttempt{placed.attempt, placed.device, job.spec};
+}
+
+}  // namespace pipefill::scheduler

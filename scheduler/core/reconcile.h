@@ -1,0 +1,56 @@
+// Brings the state and what agents say of their attempts together. Decides only; the loop applies
+// the events in order, then has the actions sent.
+//
+// An agent that dials in names the attempts that run on its node:
+//
+//   our state \ agent      names it                      does not name it
+//   --------------------   ---------------------------   ------------------------------------------
+//   live, not started      it has started                agent restarted: lost; else launch again
+//   live, started          -                             agent restarted: lost; else wait for its
+//   end live, being stopped    stop again                    agent restarted: lost; else wait for
+//   its end unknown or ended       stop, to be reported as lost  -
+//
+// "Wait" is bounded: see ClusterState::OverdueAttempts.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_RECONCILE_H_
+#define SCHEDULER_CORE_RECONCILE_H_
+
+#include <string>
+#include <vector>
+
+#include "common/instant.h"
+#include "scheduler/core/action.h"
+#include "scheduler/core/cluster_state.h"
+#include "scheduler/core/event.h"
+
+namespace pipefill::scheduler {
+
+struct Decision {
+  std::vector<Event> events;    // each passes Check once those before it are applied
+  std::vector<Action> actions;  // to be sent once the events are durable
+};
+
+// What a hello leads to; its last event is the hello itself. REQUIRES: Check(hello) has said OK.
+Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello);
+
+// What an agent's word that an attempt has started, or ended, leads to. Repeated and stale words
+// change nothing, but are answered. `node` is where the word comes from.
+Decision ReconcileStart(const ClusterState& state, const std::string& node,
+                        const AttemptStarted& started);
+Decision ReconcileEnd(const ClusterState& state, const std::string& node,
+                      const AttemptEnded& ended);
+
+// Ends the node's attempts as lost, then the node itself.
+Decision GiveUpNode(const ClusterState& state, const std::string& node);
+// Ends the attempts that did not show up in time as lost.
+Decision GiveUpOverdue(const ClusterState& state, Instant now);
+
+// What the user's cancellation leads to. REQUIRES: the event is applied.
+std::vector<Action> ActionsForCancel(const ClusterState& state, JobId job);
+// What a placement leads to. REQUIRES: the event is applied.
+Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_RECONCILE_H_

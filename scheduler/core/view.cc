@@ -1,0 +1,60 @@
+#include "scheduler/core/view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace pipefill::scheduler {
+
+absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
+  const Job* job = view.jobs.Find(id);
+  if (job != nullptr) return job;
+  return absl::NotFoundError(
+      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+}
+
+JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
+  JobPage page;
+  int64_t id = view.jobs.size();
+  if (request.cursor.value() > 0) id = std::min(id, request.cursor.value());
+  for (; id >= 1; --id) {
+    const Job* job = view.jobs.Find(JobId(id));
+    if (request.is_active_only && IsTerminal(job->phase)) continue;
+    if (page.jobs.size() == request.limit) {
+      page.next_cursor = JobId(id);
+      break;
+    }
+    page.jobs.push_back(job);
+  }
+  return page;
+}
+
+std::vector<Device> ListDevices(const ClusterView& view) {
+  std::vector<Device> devices;
+  for (const auto& [name, node] : view.nodes) {
+    if (!node->is_connected()) continue;
+    devices.insert(devices.end(), node->devices.begin(), node->devices.end());
+  }
+  return devices;
+}
+
+std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string& main_job) {
+  std::vector<BubbleStats> bubbles;
+  for (const auto& [name, node] : view.nodes) {
+    if (!node->is_connected()) continue;
+    for (const BubbleStats& stats : node->bubbles) {
+      if (main_job.empty() || stats.main_job == main_job) bubbles.push_back(stats);
+    }
+  }
+  return bubbles;
+}
+
+std::vector<std::string> ListConnectedNodes(const ClusterView& view) {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : view.nodes) {
+    if (node->is_connected()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,54 @@
+// What is published for reading after each batch: a picture of the whole state that never changes.
+// Whatever an answer tells a user is in the view that is published before it.
+//
+// Thread-safe: a view is never changed.
+#ifndef SCHEDULER_CORE_VIEW_H_
+#define SCHEDULER_CORE_VIEW_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "planner/plan.h"
+#include "scheduler/core/cluster_state.h"
+#include "scheduler/core/job.h"
+#include "scheduler/core/job_table.h"
+#include "scheduler/core/node_table.h"
+
+namespace pipefill::scheduler {
+
+struct ClusterView {
+  JobTableView jobs;
+  NodeMap nodes;
+  // The latest one: why jobs wait. Never null.
+  std::shared_ptr<const Plan> plan = std::make_shared<const Plan>();
+  JobCounts counts;
+};
+
+// NotFound. Lives as long as the view.
+absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id);
+
+struct JobPage {
+  std::vector<const Job*> jobs;
+  JobId next_cursor;  // 0 = no more
+};
+struct JobPageRequest {
+  size_t limit = 100;  // > 0
+  JobId cursor;        // 0 = from the newest; else next_cursor of the page before
+  bool is_active_only = false;
+};
+// Newest first.
+JobPage ListJobs(const ClusterView& view, const JobPageRequest& request);
+
+// The devices of connected nodes as last reported, in device order; and their bubbles.
+std::vector<Device> ListDevices(const ClusterView& view);
+// Of one main job; of all if `main_job` is empty.
+std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string& main_job);
+std::vector<std::string> ListConnectedNodes(const ClusterView& view);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_VIEW_H_
