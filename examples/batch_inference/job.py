@@ -1,0 +1,52 @@
+"""Fill job: embeds the licence texts of this machine with a small transformer, a few windows at a
+time, and writes the embeddings to a file.
+
+    pipefill submit --name embed -- python3 examples/batch_inference/job.py --result r.json
+
+Without agentd it runs alone and gives the same file, bit for bit.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(_ROOT / "examples"), str(_ROOT / "bazel-bin" / "client" / "python" / "site")]
+
+import arithmetic  # noqa: E402
+
+arithmetic.prepare(os.environ)  # before torch is loaded
+
+import pipefill  # noqa: E402
+import torch  # noqa: E402
+
+import encoder  # noqa: E402
+import job_result  # noqa: E402
+import licence_texts  # noqa: E402
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    job_result.add_file_options(parser)
+    parser.add_argument("--passes", type=int, default=4, help="over the text: amount of work")
+    parser.add_argument("--samples", type=int, default=2, help="windows of one unit")
+    parser.add_argument("--seed", type=int, default=1, help="of the model's weights")
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = parse_options()
+    torch.use_deterministic_algorithms(True)
+    text = b"".join(t.content for t in licence_texts.read_texts())
+    batches = encoder.WindowBatches(text, options.passes, options.samples)
+    model = encoder.Encoder(options.seed)
+    task = pipefill.FillTask()
+    with job_result.Output(job_result.output_path(options, ".f32")) as output:
+        for batch in pipefill.fill(batches, task=task):
+            output.write(model(batch).numpy().tobytes())
+    return job_result.finish(task, options.result, output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The Python fill jobs, run alone: they end, and their results repeat bit for bit."""
+
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Dict, Tuple
+
+_HERE = pathlib.Path(__file__).resolve().parent
+_TIMEOUT_SECONDS = 60
+
+
+class FillJobsTest(unittest.TestCase):
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_job(self, script: str, *options: str) -> Tuple[Dict[str, object], bytes]:
+        """Returns the result and the output."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PIPEFILL_")}
+        command = [sys.executable, str(_HERE / script), "--result", "r.json", "--output", "out"]
+        subprocess.run([*command, *options], check=True, timeout=_TIMEOUT_SECONDS, cwd=self.folder,
+                       env=environment, stdout=subprocess.DEVNULL)
+        result = json.loads((self.folder / "r.json").read_text(encoding="utf-8"))
+        return result, (self.folder / "out").read_bytes()
+
+    def check_repeats(self, script: str, *options: str) -> Tuple[Dict[str, object], bytes]:
+        first, output = self.run_job(script, *options)
+        second, _ = self.run_job(script, *options)
+        self.assertEqual(first["sha256"], hashlib.sha256(output).hexdigest())
+        self.assertEqual(first["sha256"], second["sha256"])
+        self.assertEqual(first["units"], second["units"])
+        self.assertGreater(first["unit_cpu_ns"], 0)
+        return first, output
+
+    def test_inference_repeats_and_writes_one_embedding_for_each_window(self):
+        result, output = self.check_repeats("batch_inference/job.py", "--passes", "1",
+                                            "--samples", "16")
+        self.assertEqual(len(output), result["units"] * 16 * 64 * 4)
+
+    def test_training_repeats_and_its_loss_goes_down(self):
+        _, output = self.check_repeats("fill_training/job.py", "--steps", "300")
+        lines = [json.loads(line) for line in output.splitlines()]
+        losses = [float.fromhex(line["loss"]) for line in lines[:-1]]
+        self.assertEqual(len(losses), 300)
+        self.assertLess(sum(losses[-50:]) / 50, sum(losses[:50]) / 50 - 0.3)
+        self.assertGreater(float.fromhex(lines[-1]["accuracy"]), 0.2)
+
+
+if __name__ == "__main__":
+    unittest.main()

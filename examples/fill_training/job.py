@@ -1,0 +1,94 @@
+"""Fill job: trains a small classifier on the licence texts of this machine, one optimizer step a
+unit, and writes its loss curve to a file.
+
+    pipefill submit --name classify -- python3 examples/fill_training/job.py --result r.json
+
+Without agentd it runs alone and gives the same curve, bit for bit.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+from typing import Dict
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(_ROOT / "examples"), str(_ROOT / "bazel-bin" / "client" / "python" / "site")]
+
+import arithmetic  # noqa: E402
+
+arithmetic.prepare(os.environ)  # before torch is loaded
+
+import pipefill  # noqa: E402
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+import classifier  # noqa: E402
+import job_result  # noqa: E402
+import licence_texts  # noqa: E402
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    job_result.add_file_options(parser)
+    parser.add_argument("--steps", type=int, default=6000, help="of the optimizer: amount of work")
+    parser.add_argument("--samples", type=int, default=8, help="windows of one step")
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+class Training:
+    """Thread-compatible."""
+
+    def __init__(self, options: argparse.Namespace):
+        texts = [t.content for t in licence_texts.read_texts()]
+        self._windows = classifier.LicenceWindows(texts, options.seed)
+        self._model = classifier.Classifier(self._windows.classes, options.seed)
+        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=options.learning_rate)
+        self._samples = options.samples
+        self._right = 0
+        self.held_out = list(self._windows.held_out_batches(options.samples))
+
+    def step(self, number: int) -> float:
+        """Returns the loss before the step."""
+        buckets, labels = self._windows.training_batch(number, self._samples)
+        loss = nn.functional.cross_entropy(self._model(buckets), labels)
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimizer.step()
+        return loss.item()
+
+    def evaluate(self, windows: classifier.Windows) -> None:
+        with torch.no_grad():
+            guesses = self._model(windows.buckets).argmax(dim=1)
+        self._right += int((guesses == windows.labels).sum())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the evaluated windows that was recognised."""
+        return self._right / sum(len(w.labels) for w in self.held_out)
+
+
+def line(value: Dict[str, object]) -> bytes:
+    return (json.dumps(value) + "\n").encode("ascii")
+
+
+def main() -> int:
+    options = parse_options()
+    torch.use_deterministic_algorithms(True)
+    training = Training(options)
+    task = pipefill.FillTask()
+    with job_result.Output(job_result.output_path(options, ".losses")) as output:
+        for number in pipefill.fill(range(options.steps), task=task):
+            output.write(line({"step": number, "loss": training.step(number).hex()}))
+        for windows in pipefill.fill(training.held_out, task=task):
+            training.evaluate(windows)
+        output.write(line({"accuracy": training.accuracy.hex()}))
+    print(f"accuracy on held-out text: {training.accuracy:.3f}")
+    return job_result.finish(task, options.result, output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

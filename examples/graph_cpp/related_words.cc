@@ -1,0 +1,79 @@
+#include "examples/graph_cpp/related_words.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+namespace pipefill {
+namespace {
+
+constexpr double kDamping = 0.85;  // share of rank that follows the edges; the rest starts again
+
+RelatedWordsOptions Limit(RelatedWordsOptions options, const WordGraph& graph) {
+  options.words = std::min(options.words, graph.words.size());
+  return options;
+}
+
+}  // namespace
+
+RelatedWords::RelatedWords(const WordGraph& graph, const RelatedWordsOptions& options)
+    : graph_(graph),
+      options_(Limit(options, graph)),
+      ranges_(CutByEdges(graph, options.edges_per_unit)) {
+  StartWord();
+}
+
+uint64_t RelatedWords::units() const {
+  return options_.words * static_cast<uint64_t>(options_.iterations) * ranges_.size();
+}
+
+std::optional<std::string> RelatedWords::RunUnit() {
+  AdvanceRange(ranges_[range_]);
+  if (++range_ < ranges_.size()) return std::nullopt;
+  range_ = 0;
+  rank_.swap(next_rank_);
+  if (++iteration_ < options_.iterations) return std::nullopt;
+  std::string line = DescribeWord();
+  ++word_;
+  StartWord();
+  return line;
+}
+
+void RelatedWords::AdvanceRange(const VertexRange& range) {
+  for (size_t v = range.begin; v < range.end; ++v) {
+    double arriving = 0;
+    for (size_t e = graph_.first_edge[v]; e < graph_.first_edge[v + 1]; ++e) {
+      arriving += rank_[graph_.edges[e].source] * graph_.edges[e].share;
+    }
+    next_rank_[v] = kDamping * arriving + (v == word_ ? 1 - kDamping : 0);
+  }
+}
+
+// Rank by strength, and not plain rank: otherwise the most frequent words are related to
+// everything.
+std::string RelatedWords::DescribeWord() const {
+  const auto score = [this](size_t v) { return rank_[v] / graph_.strength[v]; };
+  std::vector<size_t> order(graph_.words.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  order.erase(order.begin() + static_cast<std::ptrdiff_t>(word_));
+  const size_t related = std::min(options_.related, order.size());
+  std::partial_sort(
+      order.begin(), order.begin() + static_cast<std::ptrdiff_t>(related), order.end(),
+      [&score](size_t a, size_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
+  std::string line = graph_.words[word_] + ":";
+  for (size_t i = 0; i < related; ++i) {
+    char number[40];
+    std::snprintf(number, sizeof(number), "%a", score(order[i]));
+    line += " " + graph_.words[order[i]] + "=" + number;
+  }
+  return line;
+}
+
+void RelatedWords::StartWord() {
+  iteration_ = 0;
+  rank_.assign(graph_.words.size(), 0.0);
+  next_rank_.assign(graph_.words.size(), 0.0);
+  if (!is_done()) rank_[word_] = 1.0;
+}
+
+}  // namespace pipefill
