@@ -163,16 +163,13 @@ void RankAccount::SettleWaiting() {
 }
 
 bool RankAccount::TrySettle(const WaitingUnit& waiting) {
-  if (const PastBubble* past = FindPast(waiting.unit); past != nullptr) {
-    Settle(waiting, past->end_ns);
-    return true;
-  }
-  if (IsBubbleToCome(waiting.unit)) return false;
-  Settle(waiting, kNeverSeenToBegin);
+  if (IsOpenOrToCome(waiting.unit)) return false;
+  const PastBubble* past = FindPast(waiting.unit);
+  Settle(waiting, past == nullptr ? kNeverSeenToBegin : past->end_ns);
   return true;
 }
 
-bool RankAccount::IsBubbleToCome(const UnitRecord& unit) const {
+bool RankAccount::IsOpenOrToCome(const UnitRecord& unit) const {
   if (!is_attached_ || unit.generation != generation_) return false;
   if (open_.has_value() && open_->seq == unit.seq) return true;
   // Signed, because seq wraps around.

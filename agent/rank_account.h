@@ -142,7 +142,7 @@ class RankAccount {
   // Splits what can be split by now.
   void SettleWaiting();
   bool TrySettle(const WaitingUnit& waiting);
-  bool IsBubbleToCome(const UnitRecord& unit) const;
+  bool IsOpenOrToCome(const UnitRecord& unit) const;
   void Settle(const WaitingUnit& waiting, int64_t bubble_end_ns);
   const PastBubble* FindPast(const UnitRecord& unit) const;
 

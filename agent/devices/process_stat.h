@@ -28,7 +28,7 @@ struct ProcessStat {
   char state = '?';          // 'Z' = ended, and nobody has waited for it yet
   uint64_t start_ticks = 0;  // since boot; with the pid it names one process for ever
   int64_t memory_bytes = 0;  // resident
-  absl::Duration cpu;        // its own, and that of its children that ended and were waited for
+  absl::Duration cpu = {};   // its own, and that of its children that ended and were waited for
 };
 
 // nullopt if `text` is not a line of /proc/PID/stat. The program's name in it may hold anything.
@@ -41,7 +41,7 @@ std::optional<ProcessStat> ReadProcess(pid_t pid, const std::string& proc_folder
 struct ProcessUse {
   int processes = 0;  // those that have not ended
   int64_t memory_bytes = 0;
-  absl::Duration cpu;
+  absl::Duration cpu = {};
 };
 
 // All processes at one time. Costs some 10 us per process of the node: make one per tick and ask it
