@@ -26,7 +26,7 @@ TaskSpan SpanOf(const Trace& trace, const TaskTrace& task) {
     span.ready_ns = span.left_ns = task.ends.empty() ? task.attached_ns : task.ends.front().now_ns;
     return span;
   }
-  span.ready_ns = task.units.front().start_ns;
+  span.ready_ns = std::min(task.units.front().start_ns, task.attached_ns + kStartUpMaxNs);
   span.left_ns = task.ends.empty() ? trace.starts[task.start].last_ns : task.units.back().end_ns;
   return span;
 }

@@ -1,0 +1,147 @@
+#include "cli/report/report_words.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "cli/output.h"
+#include "cli/report/markup.h"
+
+namespace pipefill {
+namespace {
+
+int64_t Iterations(const Figures& figures) {
+  int64_t count = 0;
+  for (const auto& [use, rows] : figures.iterations) count += rows;
+  return count;
+}
+
+}  // namespace
+
+CostVerdict JudgeCost(const Figures& figures) {
+  if (!figures.slowdown.has_value() || !figures.slowdown->interval.has_value()) {
+    return CostVerdict::kUnknown;
+  }
+  const RatioEstimate& slowdown = *figures.slowdown;
+  if (slowdown.change <= kSlowdownBudget && slowdown.interval->hi <= kSlowdownBudgetUpper) {
+    return CostVerdict::kWithin;
+  }
+  return slowdown.interval->lo > kSlowdownBudget ? CostVerdict::kOver : CostVerdict::kUndecided;
+}
+
+std::string VerdictText(CostVerdict verdict) {
+  switch (verdict) {
+    case CostVerdict::kUnknown:
+      return "not known: too few pairs of filled and hold-out iterations";
+    case CostVerdict::kWithin:
+      return "within the budget of 1 %";
+    case CostVerdict::kUndecided:
+      return "not decided: the interval reaches over the budget of 1 %";
+    case CostVerdict::kOver:
+      return "over the budget of 1 %";
+  }
+  return "";
+}
+
+std::string RunText(const Figures& figures) {
+  std::string text =
+      absl::StrCat("main job ", figures.main_job, ": ",
+                   Plural(static_cast<int64_t>(figures.devices.size()), "device"), ", ",
+                   Plural(figures.stages, "stage"), ", ", Plural(Iterations(figures), "iteration"));
+  if (figures.runs.size() > 1) absl::StrAppend(&text, " in ", figures.runs.size(), " runs");
+  return text;
+}
+
+std::string SummaryText(const Figures& figures) {
+  if (!figures.bubble_ratio.has_value()) return "No iteration was recorded whole yet.";
+  std::string text =
+      absl::StrCat("Of the device time of main job ", figures.main_job, ", ",
+                   PercentText(figures.bubble_ratio), " was bubbles: the device waited. ");
+  if (figures.bubble_filled.has_value()) {
+    absl::StrAppend(&text, "Where a fill job was there to take them, ",
+                    PercentText(figures.bubble_filled), " of bubble time did its work; ",
+                    PercentText(figures.overrun_ratio),
+                    " of bubble time was overrun, work that went on after its bubble. ");
+  } else {
+    absl::StrAppend(&text, "Nothing was filled. ");
+  }
+  if (!figures.slowdown.has_value()) return text;
+  const RatioEstimate& slowdown = *figures.slowdown;
+  absl::StrAppendFormat(&text, "Filled iterations took %.2f %% %s than their unfilled neighbours",
+                        std::abs(slowdown.change) * 100, slowdown.change < 0 ? "less" : "longer");
+  if (!slowdown.interval.has_value())
+    return absl::StrCat(text, "; there are too few pairs to be sure.");
+  absl::StrAppendFormat(&text, " (95 %% interval %+.2f to %+.2f %%, %s)",
+                        slowdown.interval->lo * 100, slowdown.interval->hi * 100,
+                        Plural(static_cast<int64_t>(slowdown.pairs), "pair"));
+  const bool is_noise = slowdown.interval->lo <= 0 && slowdown.interval->hi >= 0;
+  return absl::StrCat(text, is_noise ? ": not to be told apart from no difference." : ".");
+}
+
+std::string IntervalText(const RatioEstimate& estimate) {
+  const std::string pairs = Plural(static_cast<int64_t>(estimate.pairs), "pair");
+  if (!estimate.interval.has_value()) return absl::StrCat("no interval from ", pairs);
+  return absl::StrFormat("95 %%: %+.2f .. %+.2f %%, %s", estimate.interval->lo * 100,
+                         estimate.interval->hi * 100, pairs);
+}
+
+std::string IterationsText(const Figures& figures) {
+  const std::vector<std::pair<IterationUse, const char*>> reasons = {
+      {IterationUse::kFirst, "first"},
+      {IterationUse::kBeforeFill, "before the first unit"},
+      {IterationUse::kAfterFill, "after the last unit"},
+      {IterationUse::kStartUp, "while a task started"},
+      {IterationUse::kNoTask, "without a task"},
+      {IterationUse::kNotWhole, "not recorded whole"}};
+  std::vector<std::string> left_out;
+  for (const auto& [use, text] : reasons) {
+    const auto found = figures.iterations.find(use);
+    if (found != figures.iterations.end()) {
+      left_out.push_back(absl::StrCat(found->second, " ", text));
+    }
+  }
+  std::string text = absl::StrCat(figures.counted_filled, " filled and ", figures.counted_held_out,
+                                  " hold-out iterations compared");
+  if (!left_out.empty()) absl::StrAppend(&text, "; left out: ", absl::StrJoin(left_out, ", "));
+  return text;
+}
+
+const char* RuleText(Rule rule) {
+  switch (rule) {
+    case Rule::kUnitInWindow:
+      return "units start inside the window of their bubble";
+    case Rule::kUnitBeforeEnd:
+      return "no unit starts after its gate could see the bubble's end";
+    case Rule::kNoUnitInHoldOut:
+      return "no unit starts in a hold-out iteration";
+    case Rule::kUnitsInOrder:
+      return "units of a task never overlap";
+    case Rule::kMemoryBelowCap:
+      return "tasks stay below their memory cap";
+    case Rule::kAttemptEndsOnce:
+      return "attempts end once";
+    case Rule::kOneLiveAttempt:
+      return "one live attempt per job, fences grow";
+    case Rule::kJobEndsOnce:
+      return "accepted jobs end once";
+  }
+  return "";
+}
+
+std::string CheckText(const CheckResult& check) {
+  int64_t checked = 0;
+  int64_t unchecked = 0;
+  for (const RuleResult& rule : check.rules) {
+    checked += rule.checked;
+    unchecked += rule.unchecked;
+  }
+  std::string text =
+      absl::StrCat(FormatCount(checked), " checks, ", Plural(check.violation_count(), "violation"));
+  if (unchecked > 0) absl::StrAppend(&text, "; ", FormatCount(unchecked), " could not be checked");
+  return text;
+}
+
+}  // namespace pipefill

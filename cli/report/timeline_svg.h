@@ -1,0 +1,26 @@
+// A timeline as one static SVG picture, light and dark, for documents.
+//
+// Pure.
+#ifndef CLI_REPORT_TIMELINE_SVG_H_
+#define CLI_REPORT_TIMELINE_SVG_H_
+
+#include <cstddef>
+#include <string>
+
+#include "cli/report/timeline.h"
+
+namespace pipefill {
+
+struct SvgOptions {
+  std::string title;
+  size_t devices_max = 4;  // further ones are left out; a line says so
+  int width = 1200;        // pixels
+};
+
+// Work of the main job solid, bubbles hatched, units in the colour of their job, overruns red,
+// hold-outs marked; a legend above, an axis in milliseconds from the first iteration shown below.
+std::string TimelineSvg(const Timeline& timeline, const SvgOptions& options);
+
+}  // namespace pipefill
+
+#endif  // CLI_REPORT_TIMELINE_SVG_H_
