@@ -24,6 +24,7 @@ void EdgeRecorder::IterationBegin(uint64_t iteration) {
   iteration_begin_ns_ = now_ns;
   signal_->iteration.store(iteration, std::memory_order_release);
   Push(EdgeKind::kIterationBegin, now_ns);
+  is_first_edge_next_ = true;
   order_.StartIteration();
   if (reporting_ == Reporting::kChunks) OpenBubble(order_.bubble_name(), now_ns);
 }
@@ -69,7 +70,7 @@ void EdgeRecorder::ChunkBegin(int chunk_kind) {
   }
   const uint64_t now_ns = clock_.NowNs();
   if (is_bubble_open()) CloseBubble(now_ns);
-  if (reporting_ == Reporting::kUnknown) RecordFirstHead(now_ns);
+  if (reporting_ == Reporting::kUnknown && is_first_edge_next_) RecordFirstHead(now_ns);
   reporting_ = Reporting::kChunks;
   chunk_depth_ = 1;
   chunk_kind_ = chunk_kind;
@@ -148,6 +149,7 @@ void EdgeRecorder::Push(EdgeKind kind, uint64_t now_ns, uint64_t value) {
   uint64_t words[kEdgeWords];
   PackEdge(edge, words);
   signal_->events.Push(words);
+  is_first_edge_next_ = false;
 }
 
 void EdgeRecorder::WakeGates(uint64_t now_ns) {

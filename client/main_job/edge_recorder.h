@@ -74,8 +74,9 @@ class EdgeRecorder {
   bool in_iteration_ = false;
   uint64_t iteration_ = 0;
   uint64_t iteration_begin_ns_ = 0;
-  uint32_t seq_ = 0;         // that of the page; odd = a bubble is open
-  uint32_t slot_ = kNoSlot;  // of the bubble that opened last
+  bool is_first_edge_next_ = false;  // nothing was recorded since the iteration began
+  uint32_t seq_ = 0;                 // that of the page; odd = a bubble is open
+  uint32_t slot_ = kNoSlot;          // of the bubble that opened last
   uint32_t chunk_depth_ = 0;
   int chunk_kind_ = PF_CHUNK_OTHER;  // of the outermost open chunk
   BubbleNames names_;

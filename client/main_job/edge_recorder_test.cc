@@ -1,0 +1,381 @@
+#include "client/main_job/edge_recorder.h"
+
+#include <string>
+#include <vector>
+
+#include "client/testing/fakes.h"
+#include "client/testing/test_page.h"
+#include "gtest/gtest.h"
+#include "rapidcheck.h"
+#include "rapidcheck/gtest.h"
+
+namespace pipefill::sdk {
+namespace {
+
+std::vector<EdgeEvent> ReadEdges(const SignalPage& page) {
+  std::vector<EdgeEvent> edges;
+  for (uint64_t sequence = 0; sequence < page.events.written.load(); ++sequence) {
+    uint64_t words[kEdgeWords];
+    if (page.events.Read(sequence, words)) edges.push_back(UnpackEdge(words));
+  }
+  return edges;
+}
+
+// One letter per edge: I i iteration, B b bubble, C c chunk, M memory hint.
+std::string Letters(const SignalPage& page) {
+  std::string letters;
+  for (const EdgeEvent& edge : ReadEdges(page)) {
+    letters += "?IiBbMCc"[static_cast<size_t>(edge.kind)];
+  }
+  return letters;
+}
+
+class EdgeRecorderTest : public testing::Test {
+ protected:
+  EdgeRecorderTest() : futex_(clock_), recorder_(signal_.get(), window_.get(), clock_, futex_) {
+    window_->heartbeat_ns.store(clock_.now_ns);
+    window_->gates.store(1);
+    OfferBubble(window_.get(), 0, 1'000'000, 1'000'000);
+  }
+
+  bool is_open() const { return ReadSignal(*signal_).is_open(); }
+  uint64_t misplaced() const { return signal_->calls_misplaced.load(); }
+
+  TestSignalPage signal_;
+  TestWindowPage window_;
+  FakeClock clock_;
+  FakeFutex futex_;
+  EdgeRecorder recorder_;
+};
+
+TEST_F(EdgeRecorderTest, ShowsABubbleAsOpenWithAllThatAGateNeeds) {
+  recorder_.IterationBegin(17);
+  clock_.now_ns += 500;
+  recorder_.BubbleBegin(PF_BUBBLE_MIDDLE, 3);
+
+  const SignalView view = ReadSignal(*signal_);
+  EXPECT_TRUE(view.is_open());
+  EXPECT_EQ(view.slot, 0u);
+  EXPECT_EQ(view.begin_ns, clock_.now_ns);
+  EXPECT_EQ(view.iteration, 17u);
+  EXPECT_EQ(signal_->bubble_names[0].load(), PackBubbleName(BubbleClass::kMiddle, 3));
+}
+
+TEST_F(EdgeRecorderTest, RecordsEveryEdgeWithItsTimeSlotAndSeq) {
+  recorder_.IterationBegin(17);
+  clock_.now_ns = 2'000'000'000;
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  recorder_.MemoryHint(4096);
+  clock_.now_ns = 3'000'000'000;
+  recorder_.BubbleEnd();
+  recorder_.IterationEnd();
+
+  const std::vector<EdgeEvent> edges = ReadEdges(*signal_);
+  ASSERT_EQ(Letters(*signal_), "IBMbi");
+  EXPECT_EQ(edges[0].iteration, 17u);
+  EXPECT_EQ(edges[0].slot, kNoSlot);
+  EXPECT_EQ(edges[1].seq, 1u);
+  EXPECT_EQ(edges[1].slot, 0u);
+  EXPECT_EQ(edges[1].time_ns, 2'000'000'000u);
+  EXPECT_EQ(edges[2].value, 4096u);
+  EXPECT_EQ(edges[2].slot, 0u);
+  EXPECT_EQ(edges[3].seq, 2u);
+  EXPECT_EQ(edges[3].time_ns, 3'000'000'000u);
+  EXPECT_EQ(edges[4].slot, kNoSlot);
+  EXPECT_EQ(misplaced(), 0u);
+}
+
+TEST_F(EdgeRecorderTest, WakesGatesOnceAtTheBeginOfAnOfferedBubbleAndNeverAtItsEnd) {
+  recorder_.IterationBegin(1);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  EXPECT_EQ(futex_.wakes, 1);
+  recorder_.BubbleEnd();
+  recorder_.IterationEnd();
+  EXPECT_EQ(futex_.wakes, 1);
+}
+
+TEST_F(EdgeRecorderTest, WakesNobodyWhenNothingCouldStart) {
+  recorder_.IterationBegin(1);
+  window_->gates.store(0);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  window_->gates.store(1);
+  window_->entries[0].offered.store(0);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  window_->entries[0].offered.store(1);
+  window_->parked.store(1);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  window_->parked.store(0);
+  clock_.now_ns += kHeartbeatStaleNs + 1;
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+
+  EXPECT_EQ(futex_.wakes, 0);
+}
+
+TEST_F(EdgeRecorderTest, WakesNobodyInAHeldOutIteration) {
+  window_->hold_out_one_in.store(1);
+  recorder_.IterationBegin(1);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  EXPECT_EQ(futex_.wakes, 0);
+}
+
+TEST_F(EdgeRecorderTest, ClosesAnOpenBubbleWithTheIteration) {
+  recorder_.IterationBegin(1);
+  recorder_.BubbleBegin(PF_BUBBLE_TAIL, 0);
+  recorder_.IterationEnd();
+
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(Letters(*signal_), "IBbi");
+}
+
+TEST_F(EdgeRecorderTest, IgnoresAndCountsEndsWithoutBegin) {
+  recorder_.BubbleEnd();
+  recorder_.ChunkEnd();
+  recorder_.IterationEnd();
+  recorder_.MemoryHint(1);
+
+  EXPECT_EQ(Letters(*signal_), "");
+  EXPECT_EQ(misplaced(), 4u);
+}
+
+TEST_F(EdgeRecorderTest, IgnoresAndCountsBubblesOutsideAnIteration) {
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(misplaced(), 1u);
+}
+
+TEST_F(EdgeRecorderTest, IgnoresUnknownClassesAndOrdinalsThatDoNotFit) {
+  recorder_.IterationBegin(1);
+  recorder_.BubbleBegin(0, 0);
+  recorder_.BubbleBegin(5, 0);  // failure: not for ranks to say
+  recorder_.BubbleBegin(-1, 0);
+  recorder_.BubbleBegin(PF_BUBBLE_CUSTOM, 1u << 24);
+
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(misplaced(), 4u);
+}
+
+TEST_F(EdgeRecorderTest, ClosesTheFirstOfTwoBubblesBegunInARow) {
+  recorder_.IterationBegin(1);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 1);
+
+  EXPECT_TRUE(is_open());
+  EXPECT_EQ(ReadSignal(*signal_).slot, 1u);
+  EXPECT_EQ(Letters(*signal_), "IBbB");
+  EXPECT_EQ(misplaced(), 1u);
+}
+
+TEST_F(EdgeRecorderTest, ClosesAnIterationThatIsStillOpenWhenTheNextBegins) {
+  recorder_.IterationBegin(1);
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  recorder_.IterationBegin(2);
+
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(Letters(*signal_), "IBbiI");
+  EXPECT_EQ(ReadEdges(*signal_)[3].iteration, 1u);
+  EXPECT_EQ(misplaced(), 1u);
+}
+
+TEST_F(EdgeRecorderTest, OpensABubbleWithoutSlotOnceAllSlotsAreTaken) {
+  recorder_.IterationBegin(1);
+  for (uint32_t i = 0; i < kBubbleSlots; ++i) {
+    recorder_.BubbleBegin(PF_BUBBLE_CUSTOM, i);
+    recorder_.BubbleEnd();
+  }
+  recorder_.BubbleBegin(PF_BUBBLE_CUSTOM, kBubbleSlots);
+
+  EXPECT_TRUE(is_open());
+  EXPECT_EQ(ReadSignal(*signal_).slot, kNoSlot);
+  EXPECT_EQ(signal_->bubbles_unnamed.load(), 1u);
+}
+
+class ChunkModeTest : public EdgeRecorderTest {
+ protected:
+  void RunIteration(uint64_t iteration, const std::vector<int>& kinds) {
+    clock_.now_ns += 100;
+    recorder_.IterationBegin(iteration);
+    for (const int kind : kinds) {
+      clock_.now_ns += 100;
+      recorder_.ChunkBegin(kind);
+      clock_.now_ns += 100;
+      recorder_.ChunkEnd();
+    }
+    clock_.now_ns += 100;
+    recorder_.IterationEnd();
+  }
+
+  const std::vector<int> kTwoByTwo = {PF_CHUNK_FORWARD, PF_CHUNK_FORWARD, PF_CHUNK_BACKWARD,
+                                      PF_CHUNK_BACKWARD};
+};
+
+TEST_F(ChunkModeTest, MakesABubbleOfEveryPause) {
+  RunIteration(1, kTwoByTwo);
+  EXPECT_EQ(Letters(*signal_), "IBbCcBbCcBbCcBbCcBbi");
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(misplaced(), 0u);
+}
+
+TEST_F(ChunkModeTest, RecordsTheFirstHeadAfterTheFactWithoutShowingItOpen) {
+  recorder_.IterationBegin(1);
+  const uint64_t begin_ns = clock_.now_ns;
+  clock_.now_ns += 700;
+  recorder_.ChunkBegin(PF_CHUNK_FORWARD);
+
+  const std::vector<EdgeEvent> edges = ReadEdges(*signal_);
+  ASSERT_EQ(Letters(*signal_), "IBbC");
+  EXPECT_EQ(edges[1].time_ns, begin_ns);
+  EXPECT_EQ(edges[1].seq, 1u);
+  EXPECT_EQ(edges[2].time_ns, begin_ns + 700);
+  EXPECT_EQ(edges[2].seq, 2u);
+  EXPECT_EQ(signal_->seq.load(), 2u);
+  EXPECT_EQ(futex_.wakes, 0);
+}
+
+TEST_F(ChunkModeTest, LeavesTheFirstHeadOutWhenAMemoryHintCameBeforeTheFirstChunk) {
+  recorder_.IterationBegin(1);
+  recorder_.MemoryHint(1);
+  recorder_.ChunkBegin(PF_CHUNK_FORWARD);
+  EXPECT_EQ(Letters(*signal_), "IMC");
+}
+
+TEST_F(ChunkModeTest, OpensTheHeadAtOnceFromTheSecondIterationOn) {
+  RunIteration(1, kTwoByTwo);
+  recorder_.IterationBegin(2);
+
+  EXPECT_TRUE(is_open());
+  const uint32_t slot = ReadSignal(*signal_).slot;
+  EXPECT_EQ(signal_->bubble_names[slot].load(), PackBubbleName(BubbleClass::kHead, 0));
+}
+
+TEST_F(ChunkModeTest, NamesMiddleAndTailFromTheSecondIterationOn) {
+  RunIteration(1, kTwoByTwo);
+  const uint64_t first_edges = signal_->events.written.load();
+  RunIteration(2, kTwoByTwo);
+
+  std::vector<uint32_t> names;
+  for (const EdgeEvent& edge : ReadEdges(*signal_)) {
+    if (edge.kind == EdgeKind::kBubbleBegin) names.push_back(signal_->bubble_names[edge.slot]);
+  }
+  ASSERT_GT(signal_->events.written.load(), first_edges);
+  const std::vector<uint32_t> expected = {
+      PackBubbleName(BubbleClass::kHead, 0),      PackBubbleName(BubbleClass::kScattered, 1),
+      PackBubbleName(BubbleClass::kScattered, 2), PackBubbleName(BubbleClass::kScattered, 3),
+      PackBubbleName(BubbleClass::kScattered, 4), PackBubbleName(BubbleClass::kHead, 0),
+      PackBubbleName(BubbleClass::kScattered, 1), PackBubbleName(BubbleClass::kMiddle, 2),
+      PackBubbleName(BubbleClass::kScattered, 3), PackBubbleName(BubbleClass::kTail, 4)};
+  EXPECT_EQ(names, expected);
+}
+
+TEST_F(ChunkModeTest, RecordsTheOutermostOfNestedChunks) {
+  recorder_.IterationBegin(1);
+  recorder_.ChunkBegin(PF_CHUNK_FORWARD);
+  recorder_.ChunkBegin(PF_CHUNK_OTHER);
+  recorder_.ChunkEnd();
+  EXPECT_FALSE(is_open());
+  recorder_.ChunkEnd();
+
+  EXPECT_TRUE(is_open());
+  EXPECT_EQ(Letters(*signal_), "IBbCcB");
+  EXPECT_EQ(misplaced(), 1u);
+}
+
+TEST_F(ChunkModeTest, TakesAnUnknownKindForComputing) {
+  recorder_.IterationBegin(1);
+  recorder_.ChunkBegin(99);
+
+  EXPECT_EQ(ReadEdges(*signal_).back().value, static_cast<uint64_t>(PF_CHUNK_OTHER));
+  EXPECT_EQ(misplaced(), 1u);
+}
+
+TEST_F(ChunkModeTest, EndsAnOpenChunkWithTheIterationAndOpensNoBubble) {
+  recorder_.IterationBegin(1);
+  recorder_.ChunkBegin(PF_CHUNK_FORWARD);
+  recorder_.IterationEnd();
+  recorder_.ChunkEnd();
+
+  EXPECT_EQ(Letters(*signal_), "IBbCci");
+  EXPECT_EQ(misplaced(), 1u);
+}
+
+TEST_F(ChunkModeTest, RefusesBubblesFromARankThatReportsChunksAndTheOtherWayRound) {
+  RunIteration(1, kTwoByTwo);
+  recorder_.IterationBegin(2);
+  recorder_.BubbleEnd();
+  recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  EXPECT_EQ(misplaced(), 2u);
+  EXPECT_TRUE(is_open());
+
+  TestSignalPage other;
+  EdgeRecorder bubbles(other.get(), window_.get(), clock_, futex_);
+  bubbles.IterationBegin(1);
+  bubbles.BubbleBegin(PF_BUBBLE_HEAD, 0);
+  bubbles.ChunkBegin(PF_CHUNK_FORWARD);
+  EXPECT_EQ(other->calls_misplaced.load(), 1u);
+}
+
+// Whatever a program calls in whatever order.
+RC_GTEST_PROP(EdgeRecorderPropertyTest, KeepsEdgesInPairsAndThePageInStepWithTheRing, ()) {
+  TestSignalPage signal;
+  TestWindowPage window;
+  FakeClock clock;
+  FakeFutex futex(clock);
+  EdgeRecorder recorder(signal.get(), window.get(), clock, futex);
+  const auto calls = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 8));
+  for (const int call : calls) {
+    clock.now_ns += 10;
+    if (call == 0) recorder.IterationBegin(clock.now_ns);
+    if (call == 1) recorder.IterationEnd();
+    if (call == 2) recorder.BubbleBegin(PF_BUBBLE_HEAD, 0);
+    if (call == 3) recorder.BubbleEnd();
+    if (call == 4 || call == 5) recorder.ChunkBegin(call - 3);
+    if (call == 6) recorder.ChunkEnd();
+    if (call == 7) recorder.MemoryHint(1);
+  }
+
+  bool in_iteration = false;
+  bool in_bubble = false;
+  bool in_chunk = false;
+  uint32_t seq = 0;
+  uint64_t time_ns = 0;
+  for (const EdgeEvent& edge : ReadEdges(*signal)) {
+    switch (edge.kind) {
+      case EdgeKind::kIterationBegin:
+        RC_ASSERT(!in_iteration);
+        in_iteration = true;
+        break;
+      case EdgeKind::kIterationEnd:
+        RC_ASSERT(in_iteration && !in_bubble && !in_chunk);
+        in_iteration = false;
+        break;
+      case EdgeKind::kBubbleBegin:
+        RC_ASSERT(in_iteration && !in_bubble && !in_chunk);
+        in_bubble = true;
+        ++seq;
+        break;
+      case EdgeKind::kBubbleEnd:
+        RC_ASSERT(in_bubble);
+        in_bubble = false;
+        ++seq;
+        break;
+      case EdgeKind::kChunkBegin:
+        RC_ASSERT(in_iteration && !in_bubble && !in_chunk);
+        in_chunk = true;
+        break;
+      case EdgeKind::kChunkEnd:
+        RC_ASSERT(in_chunk);
+        in_chunk = false;
+        break;
+      case EdgeKind::kMemoryHint:
+        RC_ASSERT(in_iteration);
+        break;
+    }
+    RC_ASSERT(edge.seq == seq);
+    RC_ASSERT(edge.time_ns >= time_ns);
+    time_ns = edge.time_ns;
+  }
+  RC_ASSERT(signal->seq.load() == seq);
+  RC_ASSERT((seq % 2 == 1) == in_bubble);
+}
+
+}  // namespace
+}  // namespace pipefill::sdk
