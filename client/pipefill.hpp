@@ -30,13 +30,13 @@ namespace pipefill {
 inline namespace sdk_v1 {
 
 struct MainJobOptions {
-  std::string main_job;  // the same on all ranks
+  std::string main_job = {};  // the same on all ranks
   int rank = 0;
   int ranks = 1;
   int stage = 0;
   int stages = 1;
-  std::string device;  // empty = PIPEFILL_DEVICE, else by CPU affinity
-  std::string socket;  // empty = PIPEFILL_SOCKET, else the default
+  std::string device = {};  // empty = PIPEFILL_DEVICE, else by CPU affinity
+  std::string socket = {};  // empty = PIPEFILL_SOCKET, else the default
   int mode = PF_MODE_DEFAULT;
   uint32_t budget_ppm = 0;  // 0 = 1 %
 };

@@ -63,10 +63,10 @@ TEST_F(EdgeRecorderTest, ShowsABubbleAsOpenWithAllThatAGateNeeds) {
 
 TEST_F(EdgeRecorderTest, RecordsEveryEdgeWithItsTimeSlotAndSeq) {
   recorder_.IterationBegin(17);
-  clock_.now_ns = 2'000'000'000;
+  clock_.now_ns = 200'000'000'000;
   recorder_.BubbleBegin(PF_BUBBLE_HEAD, 0);
   recorder_.MemoryHint(4096);
-  clock_.now_ns = 3'000'000'000;
+  clock_.now_ns = 300'000'000'000;
   recorder_.BubbleEnd();
   recorder_.IterationEnd();
 
@@ -76,11 +76,11 @@ TEST_F(EdgeRecorderTest, RecordsEveryEdgeWithItsTimeSlotAndSeq) {
   EXPECT_EQ(edges[0].slot, kNoSlot);
   EXPECT_EQ(edges[1].seq, 1u);
   EXPECT_EQ(edges[1].slot, 0u);
-  EXPECT_EQ(edges[1].time_ns, 2'000'000'000u);
+  EXPECT_EQ(edges[1].time_ns, 200'000'000'000u);
   EXPECT_EQ(edges[2].value, 4096u);
   EXPECT_EQ(edges[2].slot, 0u);
   EXPECT_EQ(edges[3].seq, 2u);
-  EXPECT_EQ(edges[3].time_ns, 3'000'000'000u);
+  EXPECT_EQ(edges[3].time_ns, 300'000'000'000u);
   EXPECT_EQ(edges[4].slot, kNoSlot);
   EXPECT_EQ(misplaced(), 0u);
 }

@@ -21,7 +21,7 @@ class FakeClock final : public Clock {
   uint64_t NowNs() const override { return now_ns; }
   uint64_t ProcessCpuNs() const override { return cpu_ns; }
 
-  uint64_t now_ns = 1'000'000'000;
+  uint64_t now_ns = 100'000'000'000;
   uint64_t cpu_ns = 0;
 };
 

@@ -1,0 +1,433 @@
+#include "client/fill/fill_task.h"
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/testing/fake_agent.h"
+#include "client/testing/fakes.h"
+#include "client/testing/test_page.h"
+#include "gtest/gtest.h"
+
+namespace pipefill::sdk {
+namespace {
+
+constexpr uint64_t kUs = 1'000;
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint32_t kSlot = 4;
+constexpr uint64_t kForever = UINT64_MAX;
+
+using Outcome = FillTask::Outcome;
+
+class AloneTest : public testing::Test {
+ protected:
+  AloneTest() : futex_(clock_), task_({.clock = clock_, .futex = futex_}) {}
+
+  void RunFor(uint64_t wall_ns, uint64_t cpu_ns) {
+    clock_.now_ns += wall_ns;
+    clock_.cpu_ns += cpu_ns;
+  }
+
+  FakeClock clock_;
+  FakeFutex futex_;
+  FillTask task_;
+};
+
+TEST_F(AloneTest, StartsEveryUnitAtOnce) {
+  EXPECT_FALSE(task_.is_gated());
+  EXPECT_FALSE(task_.is_refused());
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(task_.NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(futex_.waits, 0);
+}
+
+TEST_F(AloneTest, CountsCpuTimeInsideUnitsOnly) {
+  task_.NextUnit(0, kForever);
+  RunFor(3 * kMs, 2 * kMs);
+  task_.EndUnit();
+  RunFor(100 * kMs, 100 * kMs);
+  task_.NextUnit(0, kForever);
+  RunFor(5 * kMs, 4 * kMs);
+  task_.EndUnit();
+  task_.EndUnit();
+
+  EXPECT_EQ(task_.stats().units, 2u);
+  EXPECT_EQ(task_.stats().unit_cpu_ns, 6 * kMs);
+  EXPECT_EQ(task_.stats().unit_wall_ns, 8 * kMs);
+}
+
+TEST_F(AloneTest, EstimatesEveryKindOfUnitByItself) {
+  task_.NextUnit(1, kForever);
+  RunFor(50 * kMs, 50 * kMs);
+  task_.NextUnit(0, kForever);
+  RunFor(2 * kMs, 2 * kMs);
+  task_.EndUnit();
+  EXPECT_EQ(task_.stats().unit_estimate_ns, 2 * kMs);
+}
+
+TEST_F(AloneTest, TakesAKindBeyondTheLastForTheLast) {
+  EXPECT_EQ(task_.NextUnit(UINT32_MAX, kForever), Outcome::kStarted);
+}
+
+// A gated task in this process; the test plays agentd on the other end of its connection, and the
+// rank in its signal page.
+class GatedTest : public testing::Test {
+ protected:
+  GatedTest() : futex_(clock_) {
+    OfferBubble(window_.get(), kSlot, 64 * kMs, 10 * kMs);
+    window_->heartbeat_ns.store(clock_.now_ns);
+    window_->signal_generation.store(1);
+    std::array<int, 2> ends;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) std::abort();
+    agent_ = Descriptor(ends[1]);
+    TaskPages pages;
+    pages.connection = Connection(Descriptor(ends[0]), system_clock_);
+    Map(window_.descriptor(), PageKind::kWindow, sizeof(WindowPage), &pages.window);
+    Map(task_page_.descriptor(), PageKind::kTask, sizeof(TaskPage), &pages.task);
+    Map(signal_.descriptor(), PageKind::kSignal, sizeof(SignalPage), &pages.signal);
+    pages.signal_generation = 1;
+    const FillTask::Options options = {.clock = clock_, .futex = futex_, .unit_hint_ns = kMs};
+    task_ = std::make_unique<FillTask>(options, std::move(pages));
+  }
+
+  static void Map(int descriptor, PageKind kind, size_t size_bytes, PageMapping* mapping) {
+    const PageAccess access = kind == PageKind::kTask ? PageAccess::kReadWrite : PageAccess::kRead;
+    const Error error = PageMapping::Map(
+        descriptor, {.kind = kind, .size_bytes = size_bytes, .access = access}, mapping);
+    ASSERT_TRUE(error.ok()) << error.text;
+  }
+
+  void OpenBubble() {
+    signal_->slot.store(kSlot);
+    signal_->begin_ns.store(clock_.now_ns);
+    signal_->iteration.store(3);
+    signal_->seq.fetch_add(1);
+    window_->heartbeat_ns.store(clock_.now_ns);
+  }
+  void CloseBubble() { signal_->seq.fetch_add(1); }
+  void RunFor(uint64_t wall_ns, uint64_t cpu_ns) {
+    clock_.now_ns += wall_ns;
+    clock_.cpu_ns += cpu_ns;
+  }
+  void SendStop() {
+    const MessageHeader stop = BareMessage(MessageType::kStop);
+    ASSERT_EQ(send(agent_.get(), &stop, sizeof(stop), 0), ssize_t{sizeof(stop)});
+  }
+  std::vector<UnitRecord> Units() const {
+    std::vector<UnitRecord> units;
+    for (uint64_t i = 0; i < task_page_->units.written.load(); ++i) {
+      uint64_t words[kUnitWords];
+      if (task_page_->units.Read(i, words)) units.push_back(UnpackUnit(words));
+    }
+    return units;
+  }
+  TaskState state() const { return static_cast<TaskState>(task_page_->state.load()); }
+
+  TestSignalPage signal_;
+  TestWindowPage window_;
+  TestTaskPage task_page_;
+  FakeClock clock_;
+  SystemClock system_clock_;
+  FakeFutex futex_;
+  Descriptor agent_;
+  std::unique_ptr<FillTask> task_;
+};
+
+TEST_F(GatedTest, WaitsForABubbleAndStartsInIt) {
+  futex_.on_wait = [this] {
+    clock_.now_ns += kMs;
+    OpenBubble();
+    return WaitResult::kWoken;
+  };
+
+  EXPECT_TRUE(task_->is_gated());
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(futex_.waits, 1);
+  EXPECT_EQ(futex_.last_timeout_ns, FillTask::kLookAgainNs);
+}
+
+TEST_F(GatedTest, ShowsTheUnitInProgressToTheWatchdog) {
+  EXPECT_EQ(state(), TaskState::kWaiting);
+  OpenBubble();
+  task_->NextUnit(0, kForever);
+  EXPECT_EQ(state(), TaskState::kInUnit);
+  EXPECT_EQ(task_page_->unit_start_ns.load(), clock_.now_ns);
+  EXPECT_EQ(task_page_->last_slot.load(), kSlot);
+  EXPECT_EQ(task_page_->unit_estimate_ns.load(), kMs);
+
+  RunFor(2 * kMs, 2 * kMs);
+  task_->EndUnit();
+  EXPECT_EQ(state(), TaskState::kWaiting);
+  EXPECT_EQ(task_page_->unit_start_ns.load(), 0u);
+  EXPECT_EQ(task_page_->units_done.load(), 1u);
+  EXPECT_EQ(task_page_->unit_estimate_ns.load(), 2 * kMs);
+}
+
+TEST_F(GatedTest, RecordsEveryUnitWithCpuTimeAndWhatTheGateSaw) {
+  OpenBubble();
+  const uint64_t begin_ns = clock_.now_ns;
+  RunFor(kMs, kMs);
+  task_->NextUnit(0, kForever);
+  RunFor(3 * kMs, 2 * kMs);
+  task_->EndUnit();
+
+  ASSERT_EQ(Units().size(), 1u);
+  const UnitRecord unit = Units()[0];
+  EXPECT_EQ(unit.start_ns, begin_ns + kMs);
+  EXPECT_EQ(unit.end_ns, begin_ns + 4 * kMs);
+  EXPECT_EQ(unit.cpu_ns, 2 * kMs);
+  EXPECT_EQ(unit.bubble_begin_ns, begin_ns);
+  EXPECT_EQ(unit.iteration, 3u);
+  EXPECT_EQ(unit.slot, kSlot);
+  EXPECT_EQ(unit.generation, 1u);
+}
+
+TEST_F(GatedTest, FillsABubbleWithUnitsUntilTheLatestStart) {
+  OpenBubble();
+  int started = 0;
+  while (task_->NextUnit(0, 0) == Outcome::kStarted) {
+    ++started;
+    RunFor(3 * kMs, 3 * kMs);
+  }
+  EXPECT_EQ(started, 4);  // at 0, 3, 6 and 9 ms
+  EXPECT_EQ(task_->stats().bubbles_denied, 0u);
+}
+
+TEST_F(GatedTest, EstimatesAnOverrunByItsCpuTime) {
+  OpenBubble();
+  task_->NextUnit(0, kForever);
+  CloseBubble();
+  RunFor(40 * kMs, 5 * kMs);
+  task_->EndUnit();
+  EXPECT_EQ(task_->stats().unit_estimate_ns, 5 * kMs);
+}
+
+TEST_F(GatedTest, CountsAnOfferedBubbleThatIsTooShortForItsUnitAsDenied) {
+  OfferBubble(window_.get(), kSlot, 100 * kUs, kMs);
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+
+  EXPECT_EQ(task_->stats().bubbles_denied, 1u);
+  EXPECT_EQ(task_page_->bubbles_denied.load(), 1u);
+}
+
+TEST_F(GatedTest, TriesAUnitWhenItsGuessWasDeniedForLong) {
+  OfferBubble(window_.get(), kSlot, 512 * kUs, kMs);
+  Outcome outcome = Outcome::kLater;
+  int bubbles = 0;
+  while (outcome == Outcome::kLater && bubbles < 1000) {
+    OpenBubble();
+    outcome = task_->NextUnit(0, 0);
+    CloseBubble();
+    ++bubbles;
+  }
+  EXPECT_EQ(outcome, Outcome::kStarted);
+  EXPECT_EQ(bubbles, 65);  // 64 denials halve the guess of 1 ms to 0.5 ms
+}
+
+TEST_F(GatedTest, ReturnsWhenTheTimeIsOverWithoutABubble) {
+  const uint64_t begin_ns = clock_.now_ns;
+  EXPECT_EQ(task_->NextUnit(0, 250 * kMs), Outcome::kLater);
+  EXPECT_EQ(clock_.now_ns - begin_ns, 250 * kMs);
+}
+
+TEST_F(GatedTest, ReturnsWhenASignalHandlerRan) {
+  futex_.on_wait = [] { return WaitResult::kInterrupted; };
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kLater);
+}
+
+TEST_F(GatedTest, StopsWhenToldSoAlsoInTheMiddleOfABubbleAndForGood) {
+  OpenBubble();
+  ASSERT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  SendStop();
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
+  EXPECT_EQ(Units().size(), 1u);
+}
+
+TEST_F(GatedTest, StopsWhileItWaits) {
+  futex_.on_wait = [this] {
+    SendStop();
+    return WaitResult::kTimedOut;
+  };
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
+}
+
+TEST_F(GatedTest, StaysParkedOnceTheAgentIsGone) {
+  agent_ = Descriptor();
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, kMs), Outcome::kLater);
+  CloseBubble();
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, kMs), Outcome::kLater);
+  EXPECT_TRUE(task_->is_gated());
+}
+
+TEST_F(GatedTest, IsParkedWhileTheHeartbeatIsStale) {
+  OpenBubble();
+  window_->heartbeat_ns.store(clock_.now_ns - 2 * kHeartbeatStaleNs);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  window_->heartbeat_ns.store(clock_.now_ns);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+}
+
+TEST_F(GatedTest, IgnoresMessagesThatMakeNoSense) {
+  ASSERT_EQ(send(agent_.get(), "nonsense", 8, 0), 8);
+  MessageHeader unknown = BareMessage(MessageType::kStop);
+  unknown.type = 1234;
+  ASSERT_EQ(send(agent_.get(), &unknown, sizeof(unknown), 0), ssize_t{sizeof(unknown)});
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+}
+
+TEST_F(GatedTest, SaysThatItIsDoneWhenItGoes) {
+  OpenBubble();
+  task_->NextUnit(0, kForever);
+  RunFor(kMs, kMs);
+  task_.reset();
+  EXPECT_EQ(state(), TaskState::kDone);
+  EXPECT_EQ(Units().size(), 1u);
+}
+
+TEST_F(GatedTest, ForkedChildStartsNothingAndLeavesThePageAlone) {
+  OpenBubble();
+  ASSERT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool is_stopped = task_->NextUnit(0, kForever) == Outcome::kStop && !task_->is_gated();
+    task_.reset();
+    _exit(is_stopped ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(state(), TaskState::kInUnit);
+  EXPECT_EQ(Units().size(), 0u);
+}
+
+// Against an agentd in another process.
+class AttachedTest : public testing::Test {
+ protected:
+  AttachedTest() : futex_(fake_clock_) {
+    OfferBubble(agent_.window.get(), kSlot, 64 * kMs, int64_t{1} << 60);
+    agent_.window->heartbeat_ns.store(clock_.NowNs() + 600'000'000'000);
+    environment_.variables = {{"PIPEFILL_SOCKET", agent_.socket()},
+                              {"PIPEFILL_JOB", "17"},
+                              {"PIPEFILL_ATTEMPT", "2"},
+                              {"PIPEFILL_FENCE", "18446744073709551615"}};
+  }
+
+  void Attach() {
+    task_ = FillTask::Attach({.clock = clock_, .futex = futex_}, "", environment_, &error_);
+  }
+  void OpenBubble() {
+    agent_.signal->slot.store(kSlot);
+    agent_.signal->begin_ns.store(clock_.NowNs());
+    agent_.signal->seq.fetch_add(1);
+  }
+  void RaiseGeneration(bool has_signal) {
+    agent_.shared().has_signal.store(has_signal ? 1 : 0);
+    agent_.window->signal_generation.fetch_add(1);
+  }
+
+  FakeAgent agent_;
+  SystemClock clock_;
+  FakeClock fake_clock_;
+  FakeFutex futex_;
+  FakeEnvironment environment_;
+  Error error_;
+  std::unique_ptr<FillTask> task_;
+};
+
+TEST_F(AttachedTest, SaysWhoItIs) {
+  Attach();
+  ASSERT_TRUE(error_.ok()) << error_.text;
+  EXPECT_TRUE(task_->is_gated());
+  EXPECT_EQ(agent_.shared().task_request.job_id, 17);
+  EXPECT_EQ(agent_.shared().task_request.attempt, 2);
+  EXPECT_EQ(agent_.shared().task_request.fence, UINT64_MAX);
+}
+
+TEST_F(AttachedTest, FetchesTheSignalPageWhenARankComesAndDropsItWhenItGoes) {
+  Attach();
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(agent_.shared().signal_requests.load(), 0u);
+
+  RaiseGeneration(true);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  EXPECT_EQ(agent_.shared().signal_requests.load(), 1u);
+
+  RaiseGeneration(false);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(agent_.shared().signal_requests.load(), 2u);
+
+  RaiseGeneration(true);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+}
+
+TEST_F(AttachedTest, StopsWhenTheAgentSaysSo) {
+  Attach();
+  agent_.SendStop();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStop);
+}
+
+TEST_F(AttachedTest, StaysParkedWhenTheAgentIsKilled) {
+  RaiseGeneration(true);
+  Attach();
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  agent_.Kill();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(task_->stats().units, 1u);
+}
+
+TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndRefusesIt) {
+  agent_.shared().code.store(static_cast<uint32_t>(AttachCode::kUnknown));
+  Attach();
+  EXPECT_EQ(error_.code, PF_REFUSED);
+  EXPECT_TRUE(task_->is_refused());
+  EXPECT_FALSE(task_->is_gated());
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
+}
+
+TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndIsGone) {
+  agent_.Kill();
+  Attach();
+  EXPECT_EQ(error_.code, PF_NO_AGENT);
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
+}
+
+TEST_F(AttachedTest, RefusesAnIdentityThatIsNoNumber) {
+  environment_.variables["PIPEFILL_FENCE"] = "12x";
+  Attach();
+  EXPECT_EQ(error_.code, PF_BAD_ARGUMENT);
+  EXPECT_NE(error_.text.find("PIPEFILL_FENCE=12x"), std::string::npos);
+  EXPECT_TRUE(task_->is_refused());
+}
+
+TEST_F(AttachedTest, RunsAloneWithoutASocketAndSaysNothing) {
+  environment_.variables.erase("PIPEFILL_SOCKET");
+  Attach();
+  EXPECT_TRUE(error_.ok());
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+}
+
+TEST_F(AttachedTest, RunsAloneWhenAgentdDidNotStartItAndSaysWhy) {
+  environment_.variables.erase("PIPEFILL_JOB");
+  Attach();
+  EXPECT_EQ(error_.code, PF_BAD_ARGUMENT);
+  EXPECT_FALSE(task_->is_refused());
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(agent_.shared().requests.load(), 0u);
+}
+
+}  // namespace
+}  // namespace pipefill::sdk
