@@ -119,6 +119,7 @@ bool TaskReader::Accept(uint64_t latest_ns, const UnitRecord& unit) {
   if (unit.bubble_begin_ns > unit.start_ns || unit.start_ns > unit.end_ns) return false;
   if (unit.end_ns < last_ns_ || unit.end_ns > latest_ns) return false;
   if (unit.latest_start_ns > kInt64Max || unit.estimate_ns > kInt64Max) return false;
+  if (unit.cpu_ns > kInt64Max) return false;
   // Divided, so that nothing overflows; one clock tick of grace for units that are too short to
   // tell.
   if (unit.cpu_ns / kUnitCoresMax > unit.end_ns - unit.start_ns + 1) return false;

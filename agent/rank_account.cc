@@ -19,6 +19,11 @@ int64_t ToSigned(uint64_t value) {
       std::min(value, static_cast<uint64_t>(std::numeric_limits<int64_t>::max())));
 }
 
+// Numbers of units come from tasks, and may be as large as they like.
+void AddTo(int64_t& sum, int64_t value) {
+  if (__builtin_add_overflow(sum, value, &sum)) sum = std::numeric_limits<int64_t>::max();
+}
+
 }  // namespace
 
 RankAccount::RankAccount(const HoldOut& hold_out)
@@ -146,7 +151,7 @@ void RankAccount::RememberOpen(int64_t end_ns) {
 void RankAccount::OnUnit(int32_t task_key, const UnitRecord& unit) {
   TaskTotals& totals = tasks_[task_key];
   ++totals.units;
-  totals.unit_cpu_ns += ToSigned(unit.cpu_ns);
+  AddTo(totals.unit_cpu_ns, ToSigned(unit.cpu_ns));
   const WaitingUnit waiting = {.task_key = task_key, .unit = unit};
   if (TrySettle(waiting)) return;
   waiting_.push_back(waiting);
@@ -181,13 +186,11 @@ void RankAccount::Settle(const WaitingUnit& waiting, int64_t bubble_end_ns) {
   const UnitSplit split = SplitUnit(ToSigned(unit.start_ns), ToSigned(unit.end_ns),
                                     ToSigned(unit.cpu_ns), bubble_end_ns);
   if (unit.generation == generation_ && unit.slot < kBubbleSlots) {
-    bubbles_[unit.slot].filled_ns += split.in_bubble_ns;
-    bubbles_[unit.slot].overrun_ns += split.overrun_ns;
+    AddTo(bubbles_[unit.slot].filled_ns, split.in_bubble_ns);
+    AddTo(bubbles_[unit.slot].overrun_ns, split.overrun_ns);
   }
   const auto task = tasks_.find(waiting.task_key);
-  if (task == tasks_.end()) return;
-  task->second.in_bubble_ns += split.in_bubble_ns;
-  task->second.overrun_ns += split.overrun_ns;
+  if (task != tasks_.end()) AddTo(task->second.overrun_ns, split.overrun_ns);
 }
 
 const RankAccount::PastBubble* RankAccount::FindPast(const UnitRecord& unit) const {
@@ -210,7 +213,10 @@ const BubbleTotals& RankAccount::bubble(uint32_t slot) const {
 
 TaskTotals RankAccount::task(int32_t task_key) const {
   const auto task = tasks_.find(task_key);
-  return task == tasks_.end() ? TaskTotals() : task->second;
+  if (task == tasks_.end()) return {};
+  TaskTotals totals = task->second;
+  totals.in_bubble_ns = totals.unit_cpu_ns - totals.overrun_ns;
+  return totals;
 }
 
 }  // namespace pipefill

@@ -65,7 +65,7 @@ struct BubbleTotals {
 // Of one task, over all ranks. Becomes part of v1.FillProgress.
 struct TaskTotals {
   int64_t units = 0;
-  int64_t unit_cpu_ns = 0;  // in_bubble_ns + overrun_ns + what still waits for its bubble's end
+  int64_t unit_cpu_ns = 0;  // in_bubble_ns + overrun_ns
   int64_t in_bubble_ns = 0;
   int64_t overrun_ns = 0;
 };
@@ -108,7 +108,8 @@ class RankAccount {
   RankTotals rank() const;
   // Zeroes for slots that were not seen. REQUIRES: slot < kBubbleSlots.
   const BubbleTotals& bubble(uint32_t slot) const;
-  // Zeroes for tasks that were not seen.
+  // Zeroes for tasks that were not seen. Units that wait count as inside for now: their bubble was
+  // still open when they were read.
   TaskTotals task(int32_t task_key) const;
   size_t waiting_units() const { return waiting_.size(); }
 

@@ -130,10 +130,10 @@ TEST_F(RankAccountTest, MemoryHintBelongsToTheOpenBubble) {
   EXPECT_EQ(account_.OnEdge(Edge(EdgeKind::kMemoryHint, 11, 1), false).hinted_slot, kSlot);
 }
 
-TEST_F(RankAccountTest, UnitWaitsForTheEndOfItsBubble) {
+TEST_F(RankAccountTest, UnitCountsAsInsideUntilTheEndOfItsBubbleIsKnown) {
   Begin(10, 1);
   account_.OnUnit(kTask, UnitIn(1, 11, 5));
-  ExpectTask(0, 0);
+  ExpectTask(5, 0);
   EXPECT_EQ(account_.task(kTask).units, 1);
   EXPECT_EQ(account_.task(kTask).unit_cpu_ns, 5 * kMs);
   End(14, 2);
@@ -153,7 +153,7 @@ TEST_F(RankAccountTest, UnitMayArriveAfterItsBubbleIsOver) {
 
 TEST_F(RankAccountTest, UnitMayArriveBeforeTheBeginOfItsBubble) {
   account_.OnUnit(kTask, UnitIn(1, 11, 5));
-  ExpectTask(0, 0);
+  ExpectTask(5, 0);
   Begin(10, 1);
   End(14, 2);
   ExpectTask(3, 2);
@@ -175,7 +175,7 @@ TEST_F(RankAccountTest, UnitOfABubbleThatWasNeverSeenIsOverrun) {
 TEST_F(RankAccountTest, WorksAcrossTheWrapOfTheSignalWord) {
   Begin(10, UINT32_MAX);
   account_.OnUnit(kTask, UnitIn(1, 21, 2));
-  ExpectTask(0, 0);
+  ExpectTask(2, 0);
   ASSERT_TRUE(End(14, 0).closed.has_value());
   Begin(20, 1);
   End(30, 2);
@@ -224,7 +224,17 @@ TEST_F(RankAccountTest, WaitingUnitsAreBounded) {
   Begin(10, 1);
   for (size_t i = 0; i < kWaitingUnitsMax + 3; ++i) account_.OnUnit(kTask, UnitIn(1, 11, 1));
   EXPECT_EQ(account_.waiting_units(), kWaitingUnitsMax);
-  ExpectTask(3, 0);
+  EXPECT_EQ(account_.bubble(kSlot).filled_ns, 3 * kMs);
+}
+
+TEST_F(RankAccountTest, AbsurdCpuTimesDoNotOverflow) {
+  UnitRecord unit = UnitIn(1, 11, 1);
+  unit.cpu_ns = UINT64_MAX;
+  Begin(20, 3);
+  for (int i = 0; i < 3; ++i) account_.OnUnit(kTask, unit);
+  EXPECT_EQ(account_.task(kTask).unit_cpu_ns, INT64_MAX);
+  EXPECT_EQ(account_.task(kTask).overrun_ns, INT64_MAX);
+  EXPECT_EQ(account_.bubble(kSlot).overrun_ns, INT64_MAX);
 }
 
 TEST_F(RankAccountTest, AbsurdUnitsChangeNoOtherTotals) {

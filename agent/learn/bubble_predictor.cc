@@ -62,10 +62,8 @@ void BubblePredictor::RebuildWindow(Slot& slot) const {
   const int64_t median_ns = slot.lengths.Quantile(0.5);
   slot.window.is_offered = slot.lengths.size() >= options_.samples_min &&
                            median_ns >= absl::ToInt64Nanoseconds(options_.bubble_min);
-  if (!slot.window.is_offered) {
-    slot.window.latest_start_ns.fill(kNever);
-    return;
-  }
+  slot.window.latest_start_ns.fill(kNever);
+  if (!slot.window.is_offered) return;
   const auto longest_ns =
       static_cast<int64_t>(options_.outlier_ratio * static_cast<double>(median_ns));
   const auto usual_end = std::upper_bound(sorted.begin(), sorted.end(), longest_ns);
@@ -73,6 +71,8 @@ void BubblePredictor::RebuildWindow(Slot& slot) const {
   for (size_t i = 0; i < kUnitLadder; ++i) {
     slot.window.latest_start_ns[i] =
         FindLatestStart(usual, options_.unit_ns[i], options_.overrun_ratio);
+    // Longer units may start no later.
+    if (slot.window.latest_start_ns[i] == kNever) break;
   }
 }
 
