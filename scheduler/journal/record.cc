@@ -1,0 +1,109 @@
+#include "scheduler/journal/record.h"
+
+#include <variant>
+
+#include "common/check.h"
+#include "proto/journal.pb.h"
+#include "scheduler/convert/convert.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+// All records that name an attempt have the same three fields.
+template <typename Record>
+void SetAttempt(const AttemptKey& key, Record* record) {
+  record->set_job_id(key.job.value());
+  record->set_attempt(key.attempt.value());
+  record->set_fence(key.fence.value());
+}
+
+template <typename Record>
+AttemptKey AttemptOf(const Record& record) {
+  return {JobId(record.job_id()), AttemptNumber(record.attempt()), Fence(record.fence())};
+}
+
+void Fill(const JobSubmitted& event, v1::JournalRecord* record) {
+  v1::JobSubmittedRecord* to = record->mutable_job_submitted();
+  to->set_job_id(event.job.value());
+  to->set_key(event.key);
+  *to->mutable_spec() = ToProto(event.spec);
+}
+
+void Fill(const CancelRequested& event, v1::JournalRecord* record) {
+  record->mutable_cancel_requested()->set_job_id(event.job.value());
+}
+
+void Fill(const AttemptPlaced& event, v1::JournalRecord* record) {
+  v1::AttemptPlacedRecord* to = record->mutable_attempt_placed();
+  SetAttempt(event.attempt, to);
+  to->set_node(event.device.node);
+  to->set_device(event.device.name);
+}
+
+void Fill(const AttemptStarted& event, v1::JournalRecord* record) {
+  SetAttempt(event.attempt, record->mutable_attempt_started());
+}
+
+void Fill(const AttemptEnded& event, v1::JournalRecord* record) {
+  v1::AttemptEndedRecord* to = record->mutable_attempt_ended();
+  SetAttempt(event.attempt, to);
+  to->set_cause(ToProto(event.end.cause));
+  to->set_exit_code(event.end.exit_code);
+  to->set_signal(event.end.signal);
+  to->set_text(event.end.text);
+}
+
+void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
+void Fill(const AgentReported&, v1::JournalRecord*) { CHECK(false); }
+void Fill(const AgentDisconnected&, v1::JournalRecord*) { CHECK(false); }
+void Fill(const AgentLost&, v1::JournalRecord*) { CHECK(false); }
+
+Event Read(const v1::JobSubmittedRecord& record) {
+  return JobSubmitted{JobId(record.job_id()), record.key(), FromProto(record.spec())};
+}
+
+Event Read(const v1::AttemptPlacedRecord& record) {
+  return AttemptPlaced{AttemptOf(record), {record.node(), record.device()}};
+}
+
+Event Read(const v1::AttemptEndedRecord& record) {
+  AttemptEnded event;
+  event.attempt = AttemptOf(record);
+  event.end = {FromProto(record.cause()), record.exit_code(), record.signal(), record.text()};
+  return event;
+}
+
+}  // namespace
+
+std::string EncodeRecord(const Event& event, absl::Time wall) {
+  v1::JournalRecord record;
+  record.set_unix_ns(absl::ToUnixNanos(wall));
+  std::visit([&](const auto& happened) { Fill(happened, &record); }, event);
+  return record.SerializeAsString();
+}
+
+absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
+  v1::JournalRecord record;
+  if (!record.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::DataLossError("the bytes are no journal record");
+  }
+  const absl::Time wall = absl::FromUnixNanos(record.unix_ns());
+  switch (record.event_case()) {
+    case v1::JournalRecord::kJobSubmitted:
+      return DecodedRecord{Read(record.job_submitted()), wall};
+    case v1::JournalRecord::kCancelRequested:
+      return DecodedRecord{CancelRequested{JobId(record.cancel_requested().job_id())}, wall};
+    case v1::JournalRecord::kAttemptPlaced:
+      return DecodedRecord{Read(record.attempt_placed()), wall};
+    case v1::JournalRecord::kAttemptStarted:
+      return DecodedRecord{AttemptStarted{AttemptOf(record.attempt_started())}, wall};
+    case v1::JournalRecord::kAttemptEnded:
+      return DecodedRecord{Read(record.attempt_ended()), wall};
+    case v1::JournalRecord::EVENT_NOT_SET:
+      break;
+  }
+  return absl::FailedPreconditionError(
+      "an event that this binary does not know; use the newer schedulerd that wrote it");
+}
+
+}  // namespace pipefill::scheduler

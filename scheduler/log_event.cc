@@ -1,0 +1,52 @@
+#include "scheduler/log_event.h"
+
+#include "common/log.h"
+#include "common/quantity.h"
+#include "scheduler/core/explain.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+void Log(const JobSubmitted& e) {
+  spdlog::info("job_submitted job={} name={} memory={}", e.job, e.spec.name,
+               FormatBytes(e.spec.memory_bytes));
+}
+
+void Log(const CancelRequested& e) { spdlog::info("job_cancel_requested job={}", e.job); }
+
+void Log(const AttemptPlaced& e) {
+  spdlog::info("job_placed job={} attempt={} fence={} node={} device={}", e.attempt.job,
+               e.attempt.attempt, e.attempt.fence, e.device.node, e.device.name);
+}
+
+void Log(const AttemptStarted& e) {
+  spdlog::info("attempt_started job={} attempt={}", e.attempt.job, e.attempt.attempt);
+}
+
+void Log(const AttemptEnded& e) {
+  spdlog::info("attempt_ended job={} attempt={} how=\"{}\" units={}", e.attempt.job,
+               e.attempt.attempt, ExplainEnd(e.end), e.progress.units);
+}
+
+void Log(const AgentRegistered& e) {
+  spdlog::info("agent_registered node={} version={} devices={} live_attempts={}", e.node, e.version,
+               e.devices.size(), e.live_attempts.size());
+}
+
+void Log(const AgentReported& e) {
+  spdlog::debug("agent_reported session={} devices={}", e.session, e.devices.size());
+}
+
+void Log(const AgentDisconnected& e) { spdlog::info("agent_disconnected session={}", e.session); }
+
+void Log(const AgentLost& e) {
+  spdlog::warn("agent_lost node={}; its attempts go to other devices", e.node);
+}
+
+}  // namespace
+
+void LogEvent(const Event& event) {
+  std::visit([](const auto& happened) { Log(happened); }, event);
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,74 @@
+// What the edges post to the scheduler loop.
+//
+// Answers run on the loop, after the batch that decided them is durable and published; they must
+// not block.
+//
+// Pure.
+#ifndef SCHEDULER_MESSAGE_H_
+#define SCHEDULER_MESSAGE_H_
+
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/ids.h"
+#include "scheduler/core/event.h"
+
+namespace pipefill::scheduler {
+
+// One call that waits for a job. Unique while schedulerd runs.
+using WaitId = Id<struct WaitTag, uint64_t>;
+
+struct Submission {
+  JobId job;
+  bool already_existed = false;
+};
+
+struct SubmitRequest {
+  std::string key;  // empty = always a new job
+  JobSpec spec;     // checked, and with all defaults
+  std::function<void(absl::StatusOr<Submission>)> answer;
+};
+
+struct CancelRequest {
+  JobId job;
+  std::function<void(absl::Status)> answer;
+};
+
+// Answered once the job is terminal.
+struct WaitRequest {
+  WaitId wait;
+  JobId job;
+  std::function<void(absl::Status)> answer;
+};
+
+// The caller has gone: the wait is answered with Cancelled, if it has not been answered yet.
+struct EndWait {
+  WaitId wait;
+};
+
+// Something that an agent said.
+struct AgentSaid {
+  SessionId session;
+  std::variant<AgentRegistered, AgentReported, AttemptStarted, AttemptEnded> message;
+  // Runs when the message is dealt with, so that the stream reads the next one.
+  std::function<void()> done;
+};
+
+// The agent's stream is no more.
+struct StreamEnded {
+  SessionId session;
+};
+
+using Message =
+    std::variant<SubmitRequest, CancelRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
+
+// Requests of users may be refused when too many wait; the rest is bounded by the number of
+// streams.
+bool IsUserRequest(const Message& message);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_MESSAGE_H_

@@ -1,0 +1,303 @@
+#include "scheduler/scheduler_loop.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "planner/planner.h"
+#include "scheduler/journal/record.h"
+#include "scheduler/log_event.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+// After a plan that took t, the next one is at least this many t later.
+constexpr int kPlanRest = 4;
+
+absl::Status StaleStream() {
+  return absl::AbortedError("this stream is not the agent's current one; dial again");
+}
+
+}  // namespace
+
+SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLimits& limits,
+                             ClusterState state)
+    : dependencies_(dependencies),
+      limits_(limits),
+      state_(std::move(state)),
+      inbox_(limits.requests_max),
+      waiters_(limits.waiters_max),
+      random_(dependencies.random_seed) {}
+
+void SchedulerLoop::Start() {
+  is_plan_stale_ = true;
+  Publish();
+  PlanIfDue();
+  ArmDeadlineTimer();
+}
+
+absl::Status SchedulerLoop::Post(Message message) {
+  switch (inbox_.Push(std::move(message))) {
+    case Inbox::Pushed::kFirst:
+      dependencies_.loop.Post([this] { RunBatch(); });
+      return absl::OkStatus();
+    case Inbox::Pushed::kBehind:
+      return absl::OkStatus();
+    case Inbox::Pushed::kRefused:
+      break;
+  }
+  return absl::ResourceExhaustedError(absl::StrCat(
+      limits_.requests_max, " requests wait already, which is the limit; try again later"));
+}
+
+// --- Messages ---
+
+void SchedulerLoop::RunBatch() {
+  if (is_halted_) return;
+  time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
+  for (Message& message : inbox_.Take(limits_.batch_max)) {
+    std::visit([this](auto& content) { Handle(std::move(content)); }, message);
+  }
+  if (!Commit()) return;
+  if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
+  PlanIfDue();
+  ArmDeadlineTimer();
+}
+
+void SchedulerLoop::Handle(SubmitRequest request) {
+  absl::StatusOr<Submission> result = Submit(request);
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
+}
+
+absl::StatusOr<Submission> SchedulerLoop::Submit(SubmitRequest& request) {
+  if (!request.key.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<JobId> known,
+                     state_.FindSubmission(request.key, request.spec));
+    if (known.has_value()) return Submission{*known, true};
+  }
+  const JobId job = state_.next_job_id();
+  RETURN_IF_ERROR(Admit(JobSubmitted{job, std::move(request.key), std::move(request.spec)}));
+  return Submission{job, false};
+}
+
+void SchedulerLoop::Handle(CancelRequest request) {
+  absl::Status result = Cancel(request.job);
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
+}
+
+absl::Status SchedulerLoop::Cancel(JobId id) {
+  ASSIGN_OR_RETURN(const Job* job, state_.FindJob(id));
+  const bool is_repeated = job->phase == JobPhase::kStopping || job->phase == JobPhase::kCancelled;
+  if (is_repeated) return absl::OkStatus();
+  RETURN_IF_ERROR(Admit(CancelRequested{id}));
+  for (Action& action : ActionsForCancel(state_, id)) batch_.actions.push_back(std::move(action));
+  return absl::OkStatus();
+}
+
+void SchedulerLoop::Handle(WaitRequest request) {
+  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
+  if (job.ok() && !IsTerminal((*job)->phase)) {
+    absl::Status added = waiters_.Add(request.wait, request.job, request.answer);
+    if (added.ok()) return;
+    batch_.answers.push_back([answer = std::move(request.answer), added] { answer(added); });
+    return;
+  }
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), status = job.status()] { answer(status); });
+}
+
+void SchedulerLoop::Handle(EndWait request) {
+  Waiters::Answer answer = waiters_.Take(request.wait);
+  if (answer == nullptr) return;
+  batch_.answers.push_back([answer = std::move(answer)] {
+    answer(absl::CancelledError("the caller does not wait any more"));
+  });
+}
+
+void SchedulerLoop::Handle(AgentSaid said) {
+  std::visit([&](auto& message) { HandleAgent(said.session, std::move(message)); }, said.message);
+  if (said.done) batch_.answers.push_back(std::move(said.done));
+}
+
+void SchedulerLoop::Handle(StreamEnded ended) {
+  if (state_.nodes().FindBySession(ended.session) == nullptr) return;
+  Carry({.events = {AgentDisconnected{ended.session}}, .actions = {}});
+}
+
+void SchedulerLoop::HandleAgent(SessionId session, AgentRegistered hello) {
+  const absl::Status checked = state_.Check(hello, time_.now);
+  if (!checked.ok()) {
+    spdlog::warn("agent_refused node={} why=\"{}\"", hello.node, checked.message());
+    batch_.closings.emplace_back(session, checked);
+    return;
+  }
+  const Node* before = state_.nodes().Find(hello.node);
+  if (before != nullptr && before->session.has_value()) {
+    batch_.closings.emplace_back(*before->session, StaleStream());
+  }
+  Carry(ReconcileHello(state_, hello));
+}
+
+void SchedulerLoop::HandleAgent(SessionId session, AgentReported report) {
+  const Node* node = state_.nodes().FindBySession(session);
+  if (node == nullptr) {
+    batch_.closings.emplace_back(session, StaleStream());
+    return;
+  }
+  batch_.actions.emplace_back(RenewLease{node->name});
+  Carry({.events = {std::move(report)}, .actions = {}});
+}
+
+void SchedulerLoop::HandleAgent(SessionId session, AttemptStarted started) {
+  const Node* node = state_.nodes().FindBySession(session);
+  if (node == nullptr) {
+    batch_.closings.emplace_back(session, StaleStream());
+    return;
+  }
+  Carry(ReconcileStart(state_, node->name, started));
+}
+
+void SchedulerLoop::HandleAgent(SessionId session, AttemptEnded ended) {
+  const Node* node = state_.nodes().FindBySession(session);
+  if (node == nullptr) {
+    batch_.closings.emplace_back(session, StaleStream());
+    return;
+  }
+  Carry(ReconcileEnd(state_, node->name, ended));
+}
+
+// --- State ---
+
+absl::Status SchedulerLoop::Admit(const Event& event) {
+  RETURN_IF_ERROR(state_.Check(event, time_.now));
+  state_.Apply(event, time_);
+  if (IsDurable(event)) batch_.records.push_back(EncodeRecord(event, time_.wall));
+  LogEvent(event);
+  batch_.is_changed = true;
+  is_plan_stale_ = true;
+  if (const auto* ended = std::get_if<AttemptEnded>(&event)) AnswerWaiters(ended->attempt.job);
+  if (const auto* cancel = std::get_if<CancelRequested>(&event)) AnswerWaiters(cancel->job);
+  return absl::OkStatus();
+}
+
+void SchedulerLoop::Carry(Decision decision) {
+  for (const Event& event : decision.events) CHECK(Admit(event).ok());
+  for (Action& action : decision.actions) batch_.actions.push_back(std::move(action));
+}
+
+void SchedulerLoop::AnswerWaiters(JobId id) {
+  if (!IsTerminal((*state_.FindJob(id))->phase)) return;
+  for (Waiters::Answer& answer : waiters_.TakeAll(id)) {
+    batch_.answers.push_back([answer = std::move(answer)] { answer(absl::OkStatus()); });
+  }
+}
+
+bool SchedulerLoop::Commit() {
+  const Batch batch = std::exchange(batch_, Batch());
+  if (!batch.records.empty()) {
+    const absl::Status written = dependencies_.journal.Append(batch.records);
+    if (!written.ok()) {
+      is_halted_ = true;
+      dependencies_.on_fatal(written);
+      return false;
+    }
+  }
+  if (batch.is_changed) Publish();
+  for (const auto& [session, status] : batch.closings) dependencies_.agents.Close(session, status);
+  for (const Action& action : batch.actions) Send(action);
+  for (const std::function<void()>& answer : batch.answers) answer();
+  return true;
+}
+
+void SchedulerLoop::Send(const Action& action) {
+  const Node* node = state_.nodes().Find(NodeOf(action));
+  if (node == nullptr || !node->session.has_value()) return;
+  dependencies_.agents.Send(*node->session, action);
+}
+
+void SchedulerLoop::Publish() {
+  auto view = std::make_shared<ClusterView>();
+  view->jobs = state_.SnapshotJobs();
+  view->nodes = state_.nodes().nodes();
+  view->plan = plan_;
+  view->counts = state_.counts();
+  dependencies_.board.Publish(std::move(view));
+}
+
+// --- Plans and deadlines ---
+
+void SchedulerLoop::PlanIfDue() {
+  if (!is_plan_stale_ || !state_.has_pending()) return;
+  if (dependencies_.clock.Now() < plan_not_before_) {
+    ArmPlanTimer(plan_not_before_);
+    return;
+  }
+  RunPlan();
+}
+
+void SchedulerLoop::RunPlan() {
+  const Instant start = dependencies_.clock.Now();
+  time_ = {start, dependencies_.clock.WallNow()};
+  auto plan =
+      std::make_shared<const Plan>(MakePlan(state_.Snapshot(start), dependencies_.policy, random_));
+  for (const Placement& placement : plan->placements) {
+    const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device};
+    const absl::Status admitted = Admit(placed);
+    if (!admitted.ok()) {
+      spdlog::warn("placement_refused job={} why=\"{}\"", placement.job, admitted.message());
+      continue;
+    }
+    batch_.actions.push_back(ActionForPlacement(state_, placed));
+  }
+  is_plan_stale_ = false;
+  batch_.is_changed = batch_.is_changed || *plan != *plan_;
+  plan_ = std::move(plan);
+  if (!Commit()) return;
+  const Instant end = dependencies_.clock.Now();
+  plan_not_before_ = end + (end - start) * kPlanRest;
+  if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
+}
+
+void SchedulerLoop::ArmPlanTimer(Instant at) {
+  if (plan_timer_ != 0 && plan_timer_at_ <= at) return;
+  if (plan_timer_ != 0) dependencies_.loop.Cancel(plan_timer_);
+  plan_timer_at_ = at;
+  plan_timer_ = dependencies_.loop.PostAt(at, [this] {
+    plan_timer_ = 0;
+    if (is_halted_) return;
+    is_plan_stale_ = true;
+    PlanIfDue();
+  });
+}
+
+void SchedulerLoop::RunDeadlines() {
+  if (is_halted_) return;
+  time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
+  for (const std::string& name : state_.SilentNodes(time_.now)) {
+    const Node* node = state_.nodes().Find(name);
+    if (node->session.has_value()) {
+      batch_.closings.emplace_back(
+          *node->session, absl::AbortedError("nothing was heard for too long; dial again"));
+    }
+    Carry(GiveUpNode(state_, name));
+  }
+  Carry(GiveUpOverdue(state_, time_.now));
+  if (!Commit()) return;
+  PlanIfDue();
+  ArmDeadlineTimer();
+}
+
+void SchedulerLoop::ArmDeadlineTimer() {
+  // A timer that is armed is never too late: what is heard of later has a later deadline.
+  if (deadline_timer_ != 0) return;
+  const std::optional<Instant> next = state_.NextDeadline();
+  if (!next.has_value()) return;
+  deadline_timer_ = dependencies_.loop.PostAt(*next, [this] {
+    deadline_timer_ = 0;
+    RunDeadlines();
+  });
+}
+
+}  // namespace pipefill::scheduler

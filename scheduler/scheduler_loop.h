@@ -1,0 +1,130 @@
+// The one owner of schedulerd's state. It only routes:
+//
+//   messages --> core decides --> Check, Apply --> journal, one sync per batch --> publish the view
+//       --> send actions, run answers --> plan --> placements go the same way
+//
+// Nobody is answered and no agent is told anything before it is on disk. If the sync fails, memory
+// is ahead of disk: `on_fatal` is called and the loop does nothing any more.
+//
+// Post is thread-safe; the rest runs on the scheduler loop.
+#ifndef SCHEDULER_SCHEDULER_LOOP_H_
+#define SCHEDULER_SCHEDULER_LOOP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/clock.h"
+#include "common/loop.h"
+#include "planner/plan.h"
+#include "planner/policy.h"
+#include "scheduler/agent_link.h"
+#include "scheduler/core/cluster_state.h"
+#include "scheduler/core/reconcile.h"
+#include "scheduler/inbox.h"
+#include "scheduler/journal/journal.h"
+#include "scheduler/message.h"
+#include "scheduler/view_board.h"
+#include "scheduler/waiters.h"
+
+namespace pipefill::scheduler {
+
+// All outlive the loop.
+struct LoopDependencies {
+  Loop& loop;
+  const Clock& clock;
+  Journal& journal;
+  AgentLink& agents;
+  const Policy& policy;
+  ViewBoard& board;
+  uint64_t random_seed = 1;
+  std::function<void(const absl::Status&)> on_fatal;
+};
+
+struct LoopLimits {
+  size_t requests_max = 10'000;  // requests of users that wait for the loop
+  size_t waiters_max = 10'000;   // calls that wait for a job
+  size_t batch_max = 1'024;      // messages that share a sync
+};
+
+class SchedulerLoop {
+ public:
+  // `state` is as recovered from the journal.
+  SchedulerLoop(const LoopDependencies& dependencies, const LoopLimits& limits, ClusterState state);
+
+  // Publishes the first view, and waits for the agents that the state expects. Call once, on the
+  // loop or before it runs.
+  void Start();
+
+  // Thread-safe. ResourceExhausted if too many requests wait; the message is then dropped.
+  absl::Status Post(Message message);
+
+ private:
+  // What one batch leads to, in the order in which it is carried out.
+  struct Batch {
+    std::vector<std::string> records;
+    std::vector<Action> actions;
+    std::vector<std::pair<SessionId, absl::Status>> closings;
+    std::vector<std::function<void()>> answers;
+    bool is_changed = false;
+  };
+
+  void RunBatch();
+  void Handle(SubmitRequest request);
+  void Handle(CancelRequest request);
+  void Handle(WaitRequest request);
+  void Handle(EndWait request);
+  void Handle(AgentSaid said);
+  void Handle(StreamEnded ended);
+  void HandleAgent(SessionId session, AgentRegistered hello);
+  void HandleAgent(SessionId session, AgentReported report);
+  void HandleAgent(SessionId session, AttemptStarted started);
+  void HandleAgent(SessionId session, AttemptEnded ended);
+
+  absl::StatusOr<Submission> Submit(SubmitRequest& request);
+  absl::Status Cancel(JobId job);
+  // Checks and applies; what must be written or answered is added to the batch.
+  absl::Status Admit(const Event& event);
+  // Admits events that cannot be refused.
+  void Carry(Decision decision);
+  void AnswerWaiters(JobId job);
+
+  // Makes the batch durable, publishes, acts, answers. False if the journal failed.
+  bool Commit();
+  void Send(const Action& action);
+  void Publish();
+
+  // Plans if something has changed, but so that planning takes at most a fifth of the loop's time.
+  void PlanIfDue();
+  void RunPlan();
+  void ArmPlanTimer(Instant at);
+  // Gives up what has been silent for too long.
+  void RunDeadlines();
+  void ArmDeadlineTimer();
+
+  const LoopDependencies dependencies_;
+  const LoopLimits limits_;
+  ClusterState state_;
+  Inbox inbox_;
+  Waiters waiters_;
+  std::mt19937_64 random_;
+  Batch batch_;
+  EventTime time_;  // of the batch
+  std::shared_ptr<const Plan> plan_ = std::make_shared<const Plan>();
+  bool is_plan_stale_ = false;
+  Instant plan_not_before_;
+  Loop::TimerId plan_timer_ = 0;  // 0 = none
+  Instant plan_timer_at_;
+  Loop::TimerId deadline_timer_ = 0;  // 0 = none
+  bool is_halted_ = false;
+};
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_SCHEDULER_LOOP_H_

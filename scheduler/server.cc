@@ -1,0 +1,181 @@
+#include "scheduler/server.h"
+
+#include <grpcpp/ext/health_check_service_server_builder_option.h>
+#include <grpcpp/grpcpp.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/exit_code.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/loop.h"
+#include "common/owner_thread.h"
+#include "common/status.h"
+#include "planner/policies/by_name.h"
+#include "scheduler/journal/recovery.h"
+#include "scheduler/journal/sqlite_journal.h"
+#include "scheduler/scheduler_loop.h"
+#include "scheduler/service/agent_service.h"
+#include "scheduler/service/scheduler_service.h"
+#include "scheduler/settings.h"
+#include "scheduler/version.h"
+
+namespace pipefill {
+namespace {
+
+using scheduler::Settings;
+
+constexpr int kMessageBytesMax = 4 << 20;
+constexpr size_t kContentQuestionsMax = 1024;
+// Breaks a stream whose other side has vanished without a word.
+constexpr int kKeepAliveMs = 10'000;
+constexpr int kKeepAliveTimeoutMs = 10'000;
+
+scheduler::ClusterLimits LimitsOf(const Settings& settings) {
+  scheduler::ClusterLimits limits;
+  limits.jobs_max = settings.jobs_max;
+  limits.agent_lease = settings.agent_lease;
+  limits.agent_lost_after = settings.agent_lost_after;
+  return limits;
+}
+
+scheduler::AgentTerms TermsOf(const Settings& settings) {
+  scheduler::AgentTerms terms;
+  terms.lease = settings.agent_lease;
+  return terms;
+}
+
+// Memory is ahead of disk: going on would break promises, a restart recovers.
+void EndProcess(const absl::Status& status) {
+  spdlog::critical("journal_failed why=\"{}\"; schedulerd ends now, restart it to recover",
+                   status.message());
+  spdlog::default_logger()->flush();
+  _exit(kExitFailure);
+}
+
+struct Listening {
+  std::unique_ptr<grpc::Server> server;
+  std::string address;
+};
+
+absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* users,
+                                 grpc::Service* agents) {
+  grpc::EnableDefaultHealthCheckService(true);
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(users);
+  builder.RegisterService(agents);
+  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
+  builder.SetMaxSendMessageSize(kMessageBytesMax);
+  // Without this a second schedulerd would share the port instead of failing.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  Listening listening;
+  listening.server = builder.BuildAndStart();
+  if (listening.server == nullptr || port == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("listen on ", address,
+                     " failed: the address is in use, or not of this host; choose another with "
+                     "listen"));
+  }
+  listening.address = absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+  return listening;
+}
+
+}  // namespace
+
+// In the order in which they are made; each uses only what stands before it.
+struct Server::Parts {
+  Parts(const Settings& settings_in, const ServerDependencies& dependencies,
+        std::unique_ptr<scheduler::SqliteJournal> journal_in, scheduler::ClusterState state)
+      : settings(settings_in),
+        journal(std::move(journal_in)),
+        policy(*MakePolicyByName(settings.policy)),
+        events(EventLoop::Create()),
+        streams(TermsOf(settings)),
+        relay(kContentQuestionsMax),
+        loop({.loop = *events,
+              .clock = dependencies.clock,
+              .journal = *journal,
+              .agents = streams,
+              .policy = *policy,
+              .board = board,
+              .on_fatal = EndProcess},
+             {}, std::move(state)),
+        users({dependencies.clock, *events, loop, board, streams, relay},
+              {.limits = {.default_memory_bytes = settings.default_memory_bytes,
+                          .spec_max_bytes = settings.spec_max_bytes},
+               .version = scheduler::kVersion,
+               .policy = settings.policy}),
+        agents({loop, streams, relay}) {}
+
+  const Settings settings;
+  const std::unique_ptr<scheduler::SqliteJournal> journal;
+  const std::unique_ptr<Policy> policy;
+  const std::unique_ptr<EventLoop> events;
+  scheduler::ViewBoard board;
+  scheduler::AgentStreams streams;
+  scheduler::ContentRelay relay;
+  scheduler::SchedulerLoop loop;
+  scheduler::SchedulerService users;
+  scheduler::AgentService agents;
+  // Runs `events`.
+  std::unique_ptr<OwnerThread> thread;
+  Listening listening;
+};
+
+absl::Status Server::CheckConfig(const v1::SchedulerConfig& config) {
+  return scheduler::ReadSettings(config).status();
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Create(const v1::SchedulerConfig& config,
+                                                       const ServerDependencies& dependencies) {
+  ASSIGN_OR_RETURN(const Settings settings, scheduler::ReadSettings(config));
+  ASSIGN_OR_RETURN(std::unique_ptr<scheduler::SqliteJournal> journal,
+                   scheduler::SqliteJournal::Open(settings.state_dir));
+  scheduler::ClusterState state(LimitsOf(settings));
+  RETURN_IF_ERROR(Recover(*journal, dependencies.clock.Now(), &state));
+  const scheduler::JobCounts counts = state.counts();
+  spdlog::info("state_recovered folder={} pending={} running={} ended={}", settings.state_dir,
+               counts.pending, counts.running, counts.ended);
+  auto parts =
+      std::make_unique<Parts>(settings, dependencies, std::move(journal), std::move(state));
+  // The destructor of `server` ends what has begun if a step below fails.
+  auto server = std::unique_ptr<Server>(new Server(std::move(parts)));
+  Parts& made = *server->parts_;
+  made.loop.Start();
+  made.thread = std::make_unique<OwnerThread>("scheduler", [&made] { made.events->Run(); });
+  ASSIGN_OR_RETURN(made.listening, Listen(settings.listen, &made.users, &made.agents));
+  spdlog::info("serving address={} policy={}", made.listening.address, settings.policy);
+  if (!settings.address_file.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(settings.address_file, made.listening.address + "\n"));
+  }
+  return server;
+}
+
+Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Server::~Server() { Shutdown(); }
+
+std::string Server::address() const { return parts_->listening.address; }
+
+void Server::Shutdown() {
+  if (parts_->listening.server != nullptr) {
+    // A deadline that is past: calls and streams end now. The loop still answers them.
+    parts_->listening.server->Shutdown(gpr_inf_past(GPR_CLOCK_MONOTONIC));
+    parts_->listening.server->Wait();
+    parts_->listening.server = nullptr;
+  }
+  if (parts_->thread != nullptr) {
+    parts_->events->Stop();
+    parts_->thread = nullptr;
+  }
+}
+
+}  // namespace pipefill

@@ -1,0 +1,216 @@
+#include "scheduler/service/scheduler_service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "common/status_grpc.h"
+#include "scheduler/convert/convert.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+// A page of jobs ends early at this size: clients read messages of at most 4 MiB.
+constexpr size_t kPageBytesMax = 2 << 20;
+
+// Answers at once.
+grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+// A call that waits for a job, until the job ends or the caller goes. gRPC owns it: it deletes
+// itself in OnDone.
+class WaitCall : public grpc::ServerUnaryReactor {
+ public:
+  WaitCall(SchedulerLoop& loop, WaitId wait) : loop_(loop), wait_(wait) {}
+
+  // Not a user's request, so it is never refused. If the wait is answered already, it does nothing.
+  void OnCancel() override { loop_.Post(EndWait{wait_}).IgnoreError(); }
+  void OnDone() override { delete this; }
+
+ private:
+  SchedulerLoop& loop_;
+  const WaitId wait_;
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContext* context,
+                                                      const v1::SubmitJobRequest* request,
+                                                      v1::SubmitJobResponse* response) {
+  absl::StatusOr<JobSpec> spec = ReadSpec(*request, options_.limits);
+  if (!spec.ok()) return Answer(context, spec.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status posted = dependencies_.loop.Post(SubmitRequest{
+      request->key(), *std::move(spec), [reactor, response](absl::StatusOr<Submission> result) {
+        if (result.ok()) {
+          response->set_job_id(result->job.value());
+          response->set_already_existed(result->already_existed);
+        }
+        reactor->Finish(ToGrpc(result.status()));
+      }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* context,
+                                                   const v1::GetJobRequest* request,
+                                                   v1::Job* response) {
+  return Answer(context, FillJob(JobId(request->job_id()), response));
+}
+
+grpc::ServerUnaryReactor* SchedulerService::ListJobs(grpc::CallbackServerContext* context,
+                                                     const v1::ListJobsRequest* request,
+                                                     v1::ListJobsResponse* response) {
+  const absl::StatusOr<JobPageRequest> page = ReadPageRequest(*request);
+  if (page.ok()) FillPage(*page, response);
+  return Answer(context, page.status());
+}
+
+grpc::ServerUnaryReactor* SchedulerService::CancelJob(grpc::CallbackServerContext* context,
+                                                      const v1::CancelJobRequest* request,
+                                                      v1::Job* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const JobId job(request->job_id());
+  const absl::Status posted = dependencies_.loop.Post(
+      CancelRequest{job, [this, reactor, response, job](absl::Status result) {
+                      if (result.ok()) result = FillJob(job, response);
+                      reactor->Finish(ToGrpc(result));
+                    }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SchedulerService::WaitJob(grpc::CallbackServerContext* /*context*/,
+                                                    const v1::WaitJobRequest* request,
+                                                    v1::Job* response) {
+  const WaitId wait(++last_wait_);
+  auto* call = new WaitCall(dependencies_.loop, wait);
+  const JobId job(request->job_id());
+  const absl::Status posted = dependencies_.loop.Post(
+      WaitRequest{wait, job, [this, call, response, job](absl::Status result) {
+                    if (result.ok()) result = FillJob(job, response);
+                    call->Finish(ToGrpc(result));
+                  }});
+  if (!posted.ok()) call->Finish(ToGrpc(posted));
+  return call;
+}
+
+grpc::ServerUnaryReactor* SchedulerService::ListDevices(grpc::CallbackServerContext* context,
+                                                        const v1::ListDevicesRequest* /*request*/,
+                                                        v1::ListDevicesResponse* response) {
+  for (const Device& device : scheduler::ListDevices(*dependencies_.board.Latest())) {
+    *response->add_devices() = ToProto(device);
+  }
+  return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* SchedulerService::ListBubbles(grpc::CallbackServerContext* context,
+                                                        const v1::ListBubblesRequest* request,
+                                                        v1::ListBubblesResponse* response) {
+  for (const BubbleStats& stats :
+       scheduler::ListBubbles(*dependencies_.board.Latest(), request->main_job())) {
+    *response->add_bubbles() = ToProto(stats);
+  }
+  return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* SchedulerService::ReadContent(grpc::CallbackServerContext* context,
+                                                        const v1::ReadContentRequest* request,
+                                                        v1::ReadContentResponse* response) {
+  absl::StatusOr<v1::ReadContentRequest> read = ReadContentSpec(*request);
+  if (!read.ok()) return Answer(context, read.status());
+  const absl::StatusOr<SessionId> session = FindKeeper(&*read);
+  if (!session.ok()) return Answer(context, session.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  AskAgent(*session, *read, [reactor, response](absl::StatusOr<v1::ReadContentResponse> content) {
+    if (content.ok()) *response = *std::move(content);
+    reactor->Finish(ToGrpc(content.status()));
+  });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContext* context,
+                                                      const v1::GetStatusRequest* /*request*/,
+                                                      v1::GetStatusResponse* response) {
+  const auto view = dependencies_.board.Latest();
+  response->set_version(options_.version);
+  response->set_policy(options_.policy);
+  response->set_jobs_pending(view->counts.pending);
+  response->set_jobs_running(view->counts.running);
+  response->set_jobs_ended(view->counts.ended);
+  for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
+  return Answer(context, absl::OkStatus());
+}
+
+absl::Status SchedulerService::FillJob(JobId id, v1::Job* response) const {
+  const auto view = dependencies_.board.Latest();
+  ASSIGN_OR_RETURN(const Job* job, FindJob(*view, id));
+  *response = ToProto(*job, *view->plan, dependencies_.clock.Now());
+  return absl::OkStatus();
+}
+
+void SchedulerService::FillPage(const JobPageRequest& request,
+                                v1::ListJobsResponse* response) const {
+  const auto view = dependencies_.board.Latest();
+  const JobPage page = scheduler::ListJobs(*view, request);
+  const Instant now = dependencies_.clock.Now();
+  response->set_next_cursor(page.next_cursor.value());
+  size_t size_bytes = 0;
+  for (const Job* job : page.jobs) {
+    v1::Job to = ToProto(*job, *view->plan, now);
+    size_bytes += to.ByteSizeLong();
+    if (size_bytes > kPageBytesMax && response->jobs_size() > 0) {
+      response->set_next_cursor(job->id.value());
+      return;
+    }
+    *response->add_jobs() = std::move(to);
+  }
+}
+
+absl::StatusOr<SessionId> SchedulerService::FindKeeper(v1::ReadContentRequest* request) const {
+  const auto view = dependencies_.board.Latest();
+  std::string name = request->node();
+  if (request->kind() != v1::CONTENT_KIND_TRACE) {
+    ASSIGN_OR_RETURN(const Job* job, FindJob(*view, JobId(request->job_id())));
+    if (job->attempts.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("job ", request->job_id(), " has no log yet: it has not been started"));
+    }
+    const auto attempts = static_cast<int32_t>(job->attempts.size());
+    if (request->attempt() == 0) request->set_attempt(attempts);
+    if (request->attempt() > attempts) {
+      return absl::NotFoundError(absl::StrCat("job ", request->job_id(), " has no attempt ",
+                                              request->attempt(), ", only ", attempts));
+    }
+    name = job->attempts[static_cast<size_t>(request->attempt()) - 1].device.node;
+  }
+  auto node = view->nodes.find(name);
+  if (node != view->nodes.end() && node->second->is_connected()) return *node->second->session;
+  return absl::UnavailableError(
+      absl::StrCat("node ", name, " is away, and keeps its logs and traces; try again later"));
+}
+
+void SchedulerService::AskAgent(SessionId session, const v1::ReadContentRequest& request,
+                                const ContentRelay::Answer& answer) {
+  ContentRelay& relay = dependencies_.relay;
+  const absl::StatusOr<int64_t> id = relay.Ask(session, answer);
+  if (!id.ok()) {
+    answer(id.status());
+    return;
+  }
+  Loop& timers = dependencies_.timers;
+  timers.Post([&relay, &timers, id = *id, wait = options_.content_wait] {
+    timers.PostAt(timers.Now() + wait, [&relay, id] {
+      relay.Finish(id, absl::DeadlineExceededError("the node's agent did not answer in time"));
+    });
+  });
+  v1::ContentRequest question;
+  question.set_request_id(*id);
+  *question.mutable_request() = request;
+  if (!dependencies_.streams.SendContentRequest(session, question)) relay.EndSession(session);
+}
+
+}  // namespace pipefill::scheduler

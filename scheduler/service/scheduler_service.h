@@ -1,0 +1,91 @@
+// SchedulerService over gRPC. Reads are answered from the latest view; changes are posted to the
+// scheduler loop and answered when they are durable.
+//
+// Thread-safe.
+#ifndef SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
+#define SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "common/clock.h"
+#include "common/loop.h"
+#include "proto/scheduler.grpc.pb.h"
+#include "scheduler/scheduler_loop.h"
+#include "scheduler/service/agent_streams.h"
+#include "scheduler/service/content_relay.h"
+#include "scheduler/service/validate.h"
+#include "scheduler/view_board.h"
+
+namespace pipefill::scheduler {
+
+class SchedulerService : public v1::SchedulerService::CallbackService {
+ public:
+  // All outlive the service.
+  struct Dependencies {
+    const Clock& clock;
+    Loop& timers;
+    SchedulerLoop& loop;
+    const ViewBoard& board;
+    AgentStreams& streams;
+    ContentRelay& relay;
+  };
+  struct Options {
+    SpecLimits limits;
+    std::string version;
+    std::string policy;
+    // How long an agent may take to answer a question.
+    absl::Duration content_wait = absl::Seconds(10);
+  };
+
+  SchedulerService(const Dependencies& dependencies, const Options& options)
+      : dependencies_(dependencies), options_(options) {}
+
+  grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
+                                      const v1::SubmitJobRequest* request,
+                                      v1::SubmitJobResponse* response) override;
+  grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
+                                   const v1::GetJobRequest* request, v1::Job* response) override;
+  grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
+                                     const v1::ListJobsRequest* request,
+                                     v1::ListJobsResponse* response) override;
+  grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
+                                      const v1::CancelJobRequest* request,
+                                      v1::Job* response) override;
+  grpc::ServerUnaryReactor* WaitJob(grpc::CallbackServerContext* context,
+                                    const v1::WaitJobRequest* request, v1::Job* response) override;
+  grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
+                                        const v1::ListDevicesRequest* request,
+                                        v1::ListDevicesResponse* response) override;
+  grpc::ServerUnaryReactor* ListBubbles(grpc::CallbackServerContext* context,
+                                        const v1::ListBubblesRequest* request,
+                                        v1::ListBubblesResponse* response) override;
+  grpc::ServerUnaryReactor* ReadContent(grpc::CallbackServerContext* context,
+                                        const v1::ReadContentRequest* request,
+                                        v1::ReadContentResponse* response) override;
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
+                                      const v1::GetStatusRequest* request,
+                                      v1::GetStatusResponse* response) override;
+
+ private:
+  // The job as it is in the latest view.
+  absl::Status FillJob(JobId id, v1::Job* response) const;
+  void FillPage(const JobPageRequest& page, v1::ListJobsResponse* response) const;
+  // Which agent has the content; fills in the attempt. NotFound, or Unavailable if that agent is
+  // away.
+  absl::StatusOr<SessionId> FindKeeper(v1::ReadContentRequest* request) const;
+  // Asks the agent; `answer` runs once, sooner or later.
+  void AskAgent(SessionId session, const v1::ReadContentRequest& request,
+                const ContentRelay::Answer& answer);
+
+  const Dependencies dependencies_;
+  const Options options_;
+  std::atomic<uint64_t> last_wait_ = 0;
+};
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_SERVICE_SCHEDULER_SERVICE_H_

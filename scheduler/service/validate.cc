@@ -1,0 +1,154 @@
+#include "scheduler/service/validate.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/quantity.h"
+#include "common/status.h"
+#include "scheduler/convert/convert.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+constexpr size_t kKeyMax = 128;
+constexpr size_t kNameMax = 128;
+constexpr int kCommandMax = 1024;
+constexpr int32_t kRetriesMax = 100;
+constexpr int32_t kPageDefault = 100;
+constexpr int32_t kPageMax = 1000;
+constexpr int32_t kContentDefault = 256 << 10;
+constexpr int32_t kContentMax = 1 << 20;
+
+absl::Status Bad(absl::string_view field, absl::string_view text) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", text));
+}
+
+bool IsNameCharacter(char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; }
+
+bool IsVariableName(const std::string& name) {
+  if (name.empty() || absl::ascii_isdigit(name[0])) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+absl::Status CheckName(const std::string& name) {
+  if (name.size() > kNameMax) return Bad("spec.name", "is longer than 128 characters");
+  if (std::all_of(name.begin(), name.end(), IsNameCharacter)) return absl::OkStatus();
+  return Bad("spec.name",
+             absl::StrCat("\"", name, "\" may hold letters, digits, '.', '_' and '-' only"));
+}
+
+absl::Status CheckCommand(const v1::JobSpec& spec) {
+  if (spec.command().empty() || spec.command(0).empty()) {
+    return Bad("spec.command", "is missing; name the program to run");
+  }
+  if (spec.command_size() > kCommandMax) return Bad("spec.command", "has more than 1024 entries");
+  for (const std::string& argument : spec.command()) {
+    if (HasNul(argument)) return Bad("spec.command", "holds a NUL byte");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEnvironment(const v1::JobSpec& spec) {
+  for (const auto& [name, value] : spec.env()) {
+    if (!IsVariableName(name)) {
+      return Bad("spec.env",
+                 absl::StrCat("\"", name, "\" is no variable name ([A-Za-z_][A-Za-z0-9_]*)"));
+    }
+    if (HasNul(value)) return Bad("spec.env", absl::StrCat(name, " holds a NUL byte"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkdir(const std::string& workdir) {
+  if (workdir.empty()) return absl::OkStatus();
+  if (workdir[0] != '/') {
+    return Bad("spec.workdir", absl::StrCat("\"", workdir, "\" is not an absolute path"));
+  }
+  return HasNul(workdir) ? Bad("spec.workdir", "holds a NUL byte") : absl::OkStatus();
+}
+
+absl::Status CheckNumbers(const v1::JobSpec& spec) {
+  if (spec.memory_bytes() < 0) return Bad("spec.memory_bytes", "is negative");
+  if (spec.devices() < 0) return Bad("spec.devices", "is negative");
+  if (spec.devices() > 1) {
+    return Bad("spec.devices", absl::StrCat(spec.devices(),
+                                            " devices asked, but this version runs a job on one "
+                                            "device; leave it out or set 1"));
+  }
+  if (spec.retries() < 0 || spec.retries() > kRetriesMax) {
+    return Bad("spec.retries", absl::StrCat(spec.retries(), " is not in 0..", kRetriesMax));
+  }
+  return absl::OkStatus();
+}
+
+// The file name of the program, without what a name may not hold.
+std::string NameFor(const std::string& program) {
+  std::string name = program.substr(program.rfind('/') + 1).substr(0, kNameMax);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !IsNameCharacter(c); }, '_');
+  return name.empty() ? "job" : name;
+}
+
+}  // namespace
+
+absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const SpecLimits& limits) {
+  if (request.key().size() > kKeyMax) return Bad("key", "is longer than 128 bytes");
+  const v1::JobSpec& spec = request.spec();
+  const auto size_bytes = static_cast<int64_t>(spec.ByteSizeLong());
+  if (size_bytes > limits.spec_max_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "spec: ", FormatBytes(size_bytes), " is more than spec_max, ",
+        FormatBytes(limits.spec_max_bytes), "; put large arguments into a file on the node"));
+  }
+  RETURN_IF_ERROR(CheckName(spec.name()));
+  RETURN_IF_ERROR(CheckCommand(spec));
+  RETURN_IF_ERROR(CheckEnvironment(spec));
+  RETURN_IF_ERROR(CheckWorkdir(spec.workdir()));
+  RETURN_IF_ERROR(CheckNumbers(spec));
+  JobSpec read = FromProto(spec);
+  if (read.name.empty()) read.name = NameFor(read.command[0]);
+  if (read.memory_bytes == 0) read.memory_bytes = limits.default_memory_bytes;
+  if (read.devices == 0) read.devices = 1;
+  return read;
+}
+
+absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request) {
+  if (request.limit() < 0 || request.limit() > kPageMax) {
+    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kPageMax));
+  }
+  if (request.cursor() < 0) return Bad("cursor", "is negative; use next_cursor of the page before");
+  const int32_t limit = request.limit() == 0 ? kPageDefault : request.limit();
+  return JobPageRequest{.limit = static_cast<size_t>(limit),
+                        .cursor = JobId(request.cursor()),
+                        .is_active_only = request.active_only()};
+}
+
+absl::StatusOr<v1::ReadContentRequest> ReadContentSpec(const v1::ReadContentRequest& request) {
+  v1::ReadContentRequest read = request;
+  switch (request.kind()) {
+    case v1::CONTENT_KIND_STDOUT:
+    case v1::CONTENT_KIND_STDERR:
+      if (request.job_id() <= 0) return Bad("job_id", "is missing; logs belong to a job");
+      if (request.attempt() < 0) return Bad("attempt", "is negative; 0 is the latest");
+      break;
+    case v1::CONTENT_KIND_TRACE:
+      if (request.node().empty()) return Bad("node", "is missing; traces belong to a node");
+      break;
+    default:
+      return Bad("kind", "is missing or not known: STDOUT, STDERR or TRACE");
+  }
+  if (request.offset() < 0) return Bad("offset", "is negative");
+  if (request.limit() < 0 || request.limit() > kContentMax) {
+    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kContentMax));
+  }
+  if (read.limit() == 0) read.set_limit(kContentDefault);
+  return read;
+}
+
+}  // namespace pipefill::scheduler

@@ -1,0 +1,34 @@
+// Checks what users send. The first bad field is named in the error.
+//
+// Pure.
+#ifndef SCHEDULER_SERVICE_VALIDATE_H_
+#define SCHEDULER_SERVICE_VALIDATE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/scheduler.pb.h"
+#include "scheduler/core/job.h"
+#include "scheduler/core/view.h"
+
+namespace pipefill::scheduler {
+
+struct SpecLimits {
+  int64_t default_memory_bytes = int64_t{1} << 30;
+  int64_t spec_max_bytes = int64_t{64} << 10;
+};
+
+// The spec with its defaults filled in: name, memory, devices. InvalidArgument names the field
+// ("spec.env: ..."); ResourceExhausted if the spec is larger than `spec_max_bytes`.
+absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const SpecLimits& limits);
+
+// InvalidArgument: limit or cursor.
+absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request);
+
+// Fills in the default limit. InvalidArgument: kind, offset, limit, or a field that the kind needs.
+absl::StatusOr<v1::ReadContentRequest> ReadContentSpec(const v1::ReadContentRequest& request);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_SERVICE_VALIDATE_H_

@@ -1,0 +1,91 @@
+#include "scheduler/settings.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "common/quantity.h"
+#include "common/status.h"
+#include "planner/policies/by_name.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+absl::Status Bad(absl::string_view field, absl::string_view text) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", text));
+}
+
+absl::Status ReadText(const std::string& from, std::string* to) {
+  if (!from.empty()) *to = from;
+  return absl::OkStatus();
+}
+
+absl::Status ReadBytes(absl::string_view field, const std::string& from, int64_t* to) {
+  if (from.empty()) return absl::OkStatus();
+  const absl::StatusOr<int64_t> bytes = ParseBytes(from);
+  if (!bytes.ok()) return Bad(field, bytes.status().message());
+  if (*bytes == 0) return Bad(field, "must be more than 0");
+  *to = *bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ReadDuration(absl::string_view field, const std::string& from, absl::Duration* to) {
+  if (from.empty()) return absl::OkStatus();
+  const absl::StatusOr<absl::Duration> duration = ParsePositiveDuration(from);
+  if (!duration.ok()) return Bad(field, duration.status().message());
+  if (*duration == absl::ZeroDuration()) return Bad(field, "must be more than 0");
+  *to = *duration;
+  return absl::OkStatus();
+}
+
+// Without TLS only this machine may come in.
+absl::Status CheckListen(const std::string& listen) {
+  const size_t colon = listen.rfind(':');
+  int port = -1;
+  if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) ||
+      port < 0 || port > 65535) {
+    return Bad("listen", absl::StrCat("\"", listen, "\" is not HOST:PORT, like 127.0.0.1:7700"));
+  }
+  const std::string host = listen.substr(0, colon);
+  if (host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.")) {
+    return absl::OkStatus();
+  }
+  return Bad("listen",
+             absl::StrCat("\"", host, "\" is not a loopback address, and this version has ",
+                          "no TLS; use 127.0.0.1"));
+}
+
+absl::Status CheckTimes(const Settings& settings) {
+  if (settings.agent_lease < settings.agent_lost_after) return absl::OkStatus();
+  return Bad("agent_lost_after",
+             absl::StrCat(pipefill::FormatDuration(settings.agent_lost_after),
+                          " must be more than agent_lease, ",
+                          pipefill::FormatDuration(settings.agent_lease),
+                          ": an agent parks its tasks before they are placed elsewhere"));
+}
+
+}  // namespace
+
+absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config) {
+  Settings settings;
+  RETURN_IF_ERROR(ReadText(config.listen(), &settings.listen));
+  RETURN_IF_ERROR(ReadText(config.address_file(), &settings.address_file));
+  RETURN_IF_ERROR(ReadText(config.state_dir(), &settings.state_dir));
+  RETURN_IF_ERROR(ReadText(config.policy(), &settings.policy));
+  RETURN_IF_ERROR(ReadText(config.log_level(), &settings.log_level));
+  RETURN_IF_ERROR(
+      ReadBytes("default_memory", config.default_memory(), &settings.default_memory_bytes));
+  RETURN_IF_ERROR(ReadBytes("spec_max", config.spec_max(), &settings.spec_max_bytes));
+  RETURN_IF_ERROR(ReadDuration("agent_lease", config.agent_lease(), &settings.agent_lease));
+  RETURN_IF_ERROR(
+      ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
+  if (config.jobs_max() < 0) return Bad("jobs_max", "must be more than 0");
+  if (config.jobs_max() > 0) settings.jobs_max = config.jobs_max();
+  if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
+  RETURN_IF_ERROR(CheckListen(settings.listen));
+  RETURN_IF_ERROR(CheckTimes(settings));
+  const auto policy = MakePolicyByName(settings.policy);
+  if (!policy.ok()) return Bad("policy", policy.status().message());
+  return settings;
+}
+
+}  // namespace pipefill::scheduler

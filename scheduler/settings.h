@@ -1,0 +1,34 @@
+// The configuration of schedulerd with all defaults filled in and all values checked.
+//
+// Pure.
+#ifndef SCHEDULER_SETTINGS_H_
+#define SCHEDULER_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/config.pb.h"
+
+namespace pipefill::scheduler {
+
+struct Settings {
+  std::string listen = "127.0.0.1:7700";
+  std::string address_file;
+  std::string state_dir = "/var/lib/pipefill/schedulerd";
+  std::string policy = "fifo";
+  int64_t default_memory_bytes = int64_t{1} << 30;
+  absl::Duration agent_lease = absl::Seconds(10);
+  absl::Duration agent_lost_after = absl::Seconds(15);
+  int64_t jobs_max = 1'000'000;
+  int64_t spec_max_bytes = int64_t{64} << 10;
+  std::string log_level = "info";
+};
+
+// InvalidArgument; the text begins with the field.
+absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_SETTINGS_H_
