@@ -33,8 +33,10 @@ TaskActions TaskMachine::OnLaunchFailed(std::string text) {
 }
 
 TaskActions TaskMachine::OnAttached() {
-  if (phase_ == TaskPhase::kUnattached) phase_ = TaskPhase::kAttached;
-  return {};
+  const bool is_first_sign = phase_ == TaskPhase::kLaunching;
+  if (!is_first_sign && phase_ != TaskPhase::kUnattached) return {};
+  phase_ = TaskPhase::kAttached;
+  return is_first_sign ? TaskActions{TaskAction::kReportStarted} : TaskActions();
 }
 
 TaskActions TaskMachine::OnDetached() {

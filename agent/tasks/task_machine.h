@@ -13,8 +13,10 @@
 //       v                                    | process gone (from every state)
 //     kEnded <-------------------------------+
 //
-// A stop while the program is still being started kills at once: nothing has run that could save.
-// Stopping. An attached task is asked over its connection first, half the grace later comes
+// A task may attach before the news that it has started arrives; that is the news then.
+//
+// Stopping. A stop while the program is still being started kills at once: nothing has run that
+// could save. An attached task is asked over its connection first, half the grace later comes
 // SIGTERM, and at the end of the grace SIGKILL, repeated every second until the process is gone. A
 // task without a page gets SIGTERM at once. The first cause of a stop is the one that is reported;
 // a later request may only shorten the grace.
@@ -26,8 +28,7 @@
 // that the task uses while no bubble is open:
 //   overstay_grace of wall time after the bubble's end  counted once per unit, see overstays()
 //   freeze_after of CPU time outside bubbles            SIGSTOP
-//   kill_after of wall time later                       SIGKILL, reported as kSignalled with the
-//   reason
+//   kill_after of wall time later                       SIGKILL, reported as kSignalled
 // A frozen task goes on if its main job leaves, for then nobody is in its way.
 #ifndef AGENT_TASKS_TASK_MACHINE_H_
 #define AGENT_TASKS_TASK_MACHINE_H_

@@ -88,7 +88,7 @@ std::vector<Row> StateTable() {
         {{}, S::kEnded}}},
       {"attached",
        [](TaskMachine& machine) { return machine.OnAttached(); },
-       {{{}, S::kLaunching},
+       {{{A::kReportStarted}, S::kAttached},
         {{}, S::kAttached},
         {{}, S::kAttached},
         {{}, S::kFrozen},

@@ -1,0 +1,150 @@
+#include "agent/agent.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/synchronization/notification.h"
+#include "agent/agent_loop.h"
+#include "agent/agent_settings.h"
+#include "agent/device_state.h"
+#include "agent/devices/device_factory.h"
+#include "agent/local_service.h"
+#include "agent/scheduler_session.h"
+#include "agent/tasks/attempt_folders.h"
+#include "agent/trace_writer.h"
+#include "client/pages/handshake.h"
+#include "common/environment.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/owner_thread.h"
+#include "common/status.h"
+
+namespace pipefill {
+namespace {
+
+// What a task sees of agentd's own environment.
+constexpr const char* kInheritedVariables[] = {"PATH", "HOME", "USER",   "LOGNAME",
+                                               "LANG", "TZ",   "TMPDIR", "PYTHONPATH"};
+constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
+
+std::map<std::string, std::string> TaskEnvironment(const AgentSettings& settings) {
+  std::map<std::string, std::string> environment = {{kSocketVariable, settings.socket}};
+  for (const char* name : kInheritedVariables) {
+    const std::string value = EnvironmentOr(name, "");
+    if (!value.empty()) environment[name] = value;
+  }
+  environment.emplace("PATH", kDefaultPath);
+  return environment;
+}
+
+v1::TraceStart MakeTraceStart(const AgentSettings& settings, const Clock& clock) {
+  v1::TraceStart start;
+  start.set_node(settings.node);
+  start.set_now_ns(clock.Now().ns());
+  start.set_now_unix_ns(absl::ToUnixNanos(clock.WallNow()));
+  start.set_hold_out_block_iterations(settings.window.hold_out.block_iterations);
+  start.set_hold_out_one_in(settings.window.hold_out.one_in);
+  return start;
+}
+
+NodeResources ThisNode() { return {.cores = AllowedCores(), .memory_bytes = MemoryTotalBytes()}; }
+
+class RunningAgent : public Agent {
+ public:
+  RunningAgent(AgentSettings settings, DeviceList devices)
+      : settings_(std::move(settings)), devices_(std::move(devices)), loop_(EventLoop::Create()) {}
+  ~RunningAgent() override { Shutdown(absl::ZeroDuration()); }
+
+  absl::Status Start(const AgentDependencies& dependencies);
+  void Shutdown(absl::Duration grace) override;
+
+ private:
+  absl::Status OpenState(const Clock& clock);
+
+  // In order of dependence: each needs only what stands above it.
+  const AgentSettings settings_;
+  const DeviceList devices_;
+  absl::BitGen random_;
+  const std::unique_ptr<EventLoop> loop_;
+  FileDescriptor lock_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::optional<AttemptFolders> folders_;
+  DeviceStates states_;
+  std::unique_ptr<AgentLoop> router_;
+  std::unique_ptr<LocalService> service_;
+  std::unique_ptr<SchedulerSession> session_;
+  std::optional<OwnerThread> thread_;
+};
+
+absl::Status RunningAgent::OpenState(const Clock& clock) {
+  RETURN_IF_ERROR(WithContext(MakeWritableFolder(settings_.state_dir), "state_dir"));
+  ASSIGN_OR_RETURN(lock_, LockFolder(settings_.state_dir));
+  ASSIGN_OR_RETURN(trace_, TraceWriter::Open({.folder = settings_.state_dir + "/trace",
+                                              .size_max_bytes = settings_.trace_max_bytes,
+                                              .start = MakeTraceStart(settings_, clock)}));
+  ASSIGN_OR_RETURN(folders_, AttemptFolders::Open(settings_.state_dir));
+  for (const auto& device : devices_) {
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<DeviceState> state,
+        DeviceState::Create(
+            *device,
+            {.node = settings_.node, .window = settings_.window, .predictor = settings_.predictor},
+            *trace_));
+    states_.push_back(std::move(state));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
+  RETURN_IF_ERROR(OpenState(dependencies.clock));
+  router_ = std::make_unique<AgentLoop>(AgentParts{.loop = *loop_,
+                                                   .settings = settings_,
+                                                   .devices = devices_,
+                                                   .states = states_,
+                                                   .folders = *folders_,
+                                                   .trace = *trace_,
+                                                   .boot_id = RandomToken()},
+                                        SupervisorOptions{.environment = TaskEnvironment(settings_),
+                                                          .python_path = settings_.python_path,
+                                                          .log_max_bytes = settings_.log_max_bytes,
+                                                          .limits = {}});
+  ASSIGN_OR_RETURN(
+      service_, LocalService::Create(
+                    *loop_, {.path = settings_.socket, .group = settings_.socket_group}, *router_));
+  session_ = std::make_unique<SchedulerSession>(
+      *loop_, SessionOptions{.target = settings_.scheduler, .contact = {}},
+      [this] { return absl::Uniform(random_, 0.0, 1.0); }, *router_);
+  router_->Start(*service_, *session_);
+  thread_.emplace("agent-loop", [this] { loop_->Run(); });
+  spdlog::info("agentd_ready node={} socket={} devices={} scheduler={}", settings_.node,
+               settings_.socket, devices_.size(), settings_.scheduler);
+  return absl::OkStatus();
+}
+
+void RunningAgent::Shutdown(absl::Duration grace) {
+  if (!thread_.has_value()) return;
+  absl::Notification done;
+  loop_->Post([&] { router_->Shutdown(grace, [&] { done.Notify(); }); });
+  done.WaitForNotification();
+  loop_->Stop();
+  thread_.reset();
+}
+
+}  // namespace
+
+absl::Status Agent::CheckConfig(const v1::AgentConfig& config) {
+  RETURN_IF_ERROR(ReadSettings(config, HostName()).status());
+  return MakeDevices(config, ThisNode()).status();
+}
+
+absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const v1::AgentConfig& config,
+                                                     const AgentDependencies& dependencies) {
+  ASSIGN_OR_RETURN(AgentSettings settings, ReadSettings(config, HostName()));
+  ASSIGN_OR_RETURN(DeviceList devices, MakeDevices(config, ThisNode()));
+  auto agent = std::make_unique<RunningAgent>(std::move(settings), std::move(devices));
+  RETURN_IF_ERROR(agent->Start(dependencies));
+  return agent;
+}
+
+}  // namespace pipefill

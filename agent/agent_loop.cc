@@ -1,0 +1,362 @@
+#include "agent/agent_loop.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/convert.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "common/version.h"
+
+namespace pipefill {
+namespace {
+
+constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
+constexpr absl::Duration kReportPeriod = absl::Seconds(1);
+// In watches: samples of the trace every 250 ms.
+constexpr int64_t kSampleEvery = 5;
+constexpr absl::Duration kShutdownPoll = absl::Milliseconds(20);
+// Beyond the grace: for the last exits, and for schedulerd to acknowledge the ends.
+constexpr absl::Duration kShutdownExtra = absl::Seconds(2);
+// Of a StopAttempt that names none.
+constexpr absl::Duration kStopGrace = absl::Seconds(5);
+constexpr size_t kEndsMax = 4096;
+constexpr int64_t kContentDefault = 256 << 10;
+constexpr int64_t kContentMax = 1 << 20;
+
+}  // namespace
+
+AgentLoop::AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_options)
+    : parts_(parts),
+      loop_(parts.loop),
+      supervisor_(parts.loop, parts.folders, std::move(supervisor_options), *this),
+      ends_(kEndsMax) {}
+
+void AgentLoop::Start(LocalService& service, SchedulerSession& session) {
+  service_ = &service;
+  session_ = &session;
+  for (const AttemptKey& key : supervisor_.KillOrphans()) {
+    ReportEnd(key, {.cause = EndCause::kLost, .text = "agentd was restarted without its tasks"},
+              {});
+  }
+  session_->Start();
+  Every(parts_.settings.drain_period, [this] { Drain(); });
+  Every(kWatchPeriod, [this] { Watch(); });
+  Every(kReportPeriod, [this] { Report(); });
+}
+
+void AgentLoop::Every(absl::Duration period, std::function<void()> body) {
+  loop_.PostAt(loop_.Now() + period, [this, period, body = std::move(body)] {
+    body();
+    Every(period, body);
+  });
+}
+
+// --- Timers ---
+
+void AgentLoop::Drain() {
+  const Instant now = loop_.Now();
+  const bool is_parked = session_->contact().is_silent(now);
+  if (is_parked != is_parked_) spdlog::info("gates_parked parked={}", is_parked);
+  is_parked_ = is_parked;
+  for (const auto& state : parts_.states) {
+    state->SetParked(is_parked);
+    state->Drain(now);
+  }
+  parts_.trace.FlushIfDue(now);
+}
+
+void AgentLoop::Watch() {
+  supervisor_.Tick(nullptr);
+  const bool is_sampled = ++watches_ % kSampleEvery == 0;
+  for (const AttemptKey& key : supervisor_.live()) {
+    DeviceState& state = *FindState(supervisor_.Find(key)->device);
+    if (is_sampled) state.SampleTask(key, supervisor_.UseOf(key), loop_.Now());
+    const std::optional<UnitView> unit = state.ViewUnit(key);
+    if (unit.has_value()) supervisor_.OnUnitSeen(key, *unit);
+  }
+}
+
+void AgentLoop::Report() {
+  const ProcessTable processes = ReadProcessTable();
+  supervisor_.Tick(&processes);
+  if (!session_->is_connected()) return;
+  v1::AgentMessage message;
+  v1::AgentReport& report = *message.mutable_report();
+  for (v1::Device& device : DescribeDevices(processes)) *report.add_devices() = std::move(device);
+  for (const auto& state : parts_.states) {
+    for (v1::BubbleStats& bubble : state->ReportBubbles())
+      *report.add_bubbles() = std::move(bubble);
+  }
+  for (const AttemptKey& key : supervisor_.live()) {
+    v1::AttemptProgress& progress = *report.add_progress();
+    *progress.mutable_key() = ToProto(key);
+    *progress.mutable_progress() =
+        FindState(supervisor_.Find(key)->device)->ProgressOf(key, supervisor_.UseOf(key));
+  }
+  session_->Send(std::move(message));
+  ResendEnds();
+}
+
+void AgentLoop::ResendEnds() {
+  for (const v1::AttemptEnded& ended : ends_.waiting()) {
+    v1::AgentMessage message;
+    *message.mutable_attempt_ended() = ended;
+    session_->Send(std::move(message));
+  }
+}
+
+// --- Ranks and gates ---
+
+AttachAnswer AgentLoop::OnAttachRank(const Peer& peer, const RankRequest& request) {
+  const absl::StatusOr<size_t> place = FindRankDevice(parts_.devices, request.device, peer.pid);
+  if (!place.ok()) {
+    return Refusal{.code = AttachCode::kNoDevice, .text = std::string(place.status().message())};
+  }
+  DeviceState& state = *parts_.states[*place];
+  AttachAnswer answer = state.AttachRank(peer, request);
+  if (std::holds_alternative<PageGrant>(answer)) connections_[peer.connection] = &state;
+  return answer;
+}
+
+AttachAnswer AgentLoop::OnAttachTask(const Peer& peer, const TaskRequest& request) {
+  const AttemptKey& key = request.key;
+  const AttemptSpec* spec = supervisor_.Find(key);
+  // Tasks run as agentd's user; others have no business with their pages.
+  const bool is_our_user = peer.uid == geteuid() || peer.uid == 0;
+  if (spec == nullptr || !is_our_user) {
+    return Refusal{
+        .code = AttachCode::kUnknown,
+        .text = absl::StrCat("attach: job ", key.job.value(), " attempt ", key.attempt.value(),
+                             " is not running here, or its fence is stale")};
+  }
+  DeviceState& state = *FindState(spec->device);
+  // It may be here before the news of its start.
+  state.AddTask(*spec, supervisor_.PidOf(key), loop_.Now());
+  AttachAnswer answer = state.AttachTask(peer, key);
+  if (std::holds_alternative<PageGrant>(answer)) connections_[peer.connection] = &state;
+  return answer;
+}
+
+void AgentLoop::OnMapped(ConnectionId connection) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  const std::optional<AttemptKey> task = found->second->OnMapped(connection, loop_.Now());
+  if (task.has_value()) supervisor_.OnAttached(*task);
+}
+
+PageGrant AgentLoop::OnSignalRequest(ConnectionId connection) {
+  const auto found = connections_.find(connection);
+  return found == connections_.end() ? PageGrant() : found->second->SignalGrant();
+}
+
+void AgentLoop::OnConnectionEnded(ConnectionId connection) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  DeviceState* state = found->second;
+  connections_.erase(found);
+  const std::optional<AttemptKey> task = state->OnConnectionEnded(connection, loop_.Now());
+  if (task.has_value()) supervisor_.OnDetached(*task);
+}
+
+// --- Tasks ---
+
+void AgentLoop::OnTaskStarted(const AttemptSpec& spec, pid_t pid) {
+  FindState(spec.device)->AddTask(spec, pid, loop_.Now());
+  SendStarted(spec.key, pid);
+}
+
+void AgentLoop::OnTaskShouldStop(const AttemptKey& key) {
+  service_->SendStop(FindState(supervisor_.Find(key)->device)->GateOf(key));
+}
+
+void AgentLoop::OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, const TaskUse& use) {
+  ReportEnd(spec.key, end, FindState(spec.device)->RemoveTask(spec.key, end, use, loop_.Now()));
+}
+
+void AgentLoop::SendStarted(const AttemptKey& key, pid_t pid) {
+  v1::AgentMessage message;
+  *message.mutable_attempt_started()->mutable_key() = ToProto(key);
+  message.mutable_attempt_started()->set_pid(pid);
+  session_->Send(std::move(message));
+}
+
+void AgentLoop::ReportEnd(const AttemptKey& key, const AttemptEnd& end,
+                          const v1::FillProgress& progress) {
+  v1::AgentMessage message;
+  *message.mutable_attempt_ended() = ToProto(key, end, progress);
+  if (ends_.Add(message.attempt_ended()).has_value()) {
+    spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
+  }
+  session_->Send(std::move(message));
+}
+
+// --- schedulerd ---
+
+v1::AgentHello AgentLoop::MakeHello() {
+  v1::AgentHello hello;
+  hello.set_node(parts_.settings.node);
+  hello.set_boot_id(parts_.boot_id);
+  hello.set_version(kVersion);
+  for (v1::Device& device : DescribeDevices(ReadProcessTable())) {
+    *hello.add_devices() = std::move(device);
+  }
+  for (const AttemptKey& key : supervisor_.live()) *hello.add_live_attempts() = ToProto(key);
+  return hello;
+}
+
+void AgentLoop::OnConnected() { ResendEnds(); }
+
+void AgentLoop::OnCommand(const v1::AgentCommand& command) {
+  switch (command.command_case()) {
+    case v1::AgentCommand::kLaunch:
+      Launch(command.launch());
+      break;
+    case v1::AgentCommand::kStop:
+      Stop(command.stop());
+      break;
+    case v1::AgentCommand::kEndAcknowledged:
+      ends_.Acknowledge(FromProto(command.end_acknowledged().key()));
+      break;
+    case v1::AgentCommand::kContent: {
+      v1::AgentMessage message;
+      *message.mutable_content_reply() = Read(command.content());
+      session_->Send(std::move(message));
+      break;
+    }
+    case v1::AgentCommand::kWelcome:
+    case v1::AgentCommand::kKeepAlive:
+      break;
+    case v1::AgentCommand::COMMAND_NOT_SET:
+      spdlog::warn("command_unknown");
+      break;
+  }
+}
+
+void AgentLoop::Launch(const v1::LaunchAttempt& launch) {
+  const AttemptKey key = FromProto(launch.key());
+  // Told twice: say again what became of it.
+  if (ends_.Find(key) != nullptr) return ResendEnds();
+  if (supervisor_.Find(key) != nullptr) return SendStarted(key, supervisor_.PidOf(key));
+  const auto refuse = [&](absl::string_view text) {
+    ReportEnd(key, {.cause = EndCause::kLaunchFailed, .text = std::string(text)}, {});
+  };
+  if (is_stopping_) {
+    return ReportEnd(key, {.cause = EndCause::kLost, .text = "agentd is being stopped"}, {});
+  }
+  const absl::StatusOr<AttemptSpec> spec = FromProto(launch);
+  if (!spec.ok()) return refuse(spec.status().message());
+  const DeviceState* state = FindState(spec->device);
+  if (state == nullptr) return refuse(absl::StrCat("this node has no device ", spec->device));
+  StopOlderAttempts(key);
+  supervisor_.Launch(*spec, state->device());
+}
+
+// schedulerd starts a newer attempt only after it has given up the ones before.
+void AgentLoop::StopOlderAttempts(const AttemptKey& key) {
+  for (const AttemptKey& other : supervisor_.live()) {
+    if (other.job != key.job || other.fence >= key.fence) continue;
+    supervisor_.Stop(other, {.cause = EndCause::kLost,
+                             .grace = absl::ZeroDuration(),
+                             .text = "a newer attempt of the job was started"});
+  }
+}
+
+void AgentLoop::Stop(const v1::StopAttempt& stop) {
+  const AttemptKey key = FromProto(stop.key());
+  const EndCause cause = StopCauseFromProto(stop.cause());
+  const bool is_cancel = cause == EndCause::kCancelled;
+  const StopRequest request = {
+      .cause = cause,
+      .grace = stop.grace_ns() > 0 ? absl::Nanoseconds(stop.grace_ns()) : kStopGrace,
+      .text = is_cancel ? "stopped because the job was cancelled"
+                        : "stopped: schedulerd had given this attempt up"};
+  if (supervisor_.Stop(key, request)) return;
+  if (ends_.Find(key) != nullptr) return ResendEnds();
+  ReportEnd(key, {.cause = cause, .text = "no such task ran on this node any more"}, {});
+}
+
+v1::ContentReply AgentLoop::Read(const v1::ContentRequest& request) const {
+  v1::ContentReply reply;
+  reply.set_request_id(request.request_id());
+  absl::StatusOr<v1::ReadContentResponse> content = ReadContent(request.request());
+  if (content.ok()) {
+    *reply.mutable_content() = *std::move(content);
+  } else {
+    reply.set_error_code(static_cast<int32_t>(content.status().code()));
+    reply.set_error_text(std::string(content.status().message()));
+  }
+  return reply;
+}
+
+absl::StatusOr<v1::ReadContentResponse> AgentLoop::ReadContent(
+    const v1::ReadContentRequest& request) const {
+  const int64_t limit =
+      request.limit() == 0 ? kContentDefault : std::min<int64_t>(request.limit(), kContentMax);
+  v1::ReadContentResponse response;
+  if (request.kind() == v1::CONTENT_KIND_TRACE) {
+    ASSIGN_OR_RETURN(TraceChunk chunk, parts_.trace.ReadChunk(request.offset(), limit));
+    response.set_data(std::move(chunk.data));
+    response.set_next_offset(chunk.next_offset);
+    response.set_at_end(chunk.is_at_end);
+    return response;
+  }
+  if (request.kind() != v1::CONTENT_KIND_STDOUT && request.kind() != v1::CONTENT_KIND_STDERR) {
+    return absl::InvalidArgumentError("read content: agentd does not know this kind");
+  }
+  const AttemptFolders::Name name(JobId(request.job_id()), AttemptNumber(request.attempt()));
+  const std::vector<AttemptKey> live = supervisor_.live();
+  // Before reading: what ends meanwhile is read to its end next time.
+  const bool is_live = std::any_of(live.begin(), live.end(), [&](const AttemptKey& key) {
+    return key.job == name.first && key.attempt == name.second;
+  });
+  const LogKind kind =
+      request.kind() == v1::CONTENT_KIND_STDOUT ? LogKind::kStdout : LogKind::kStderr;
+  ASSIGN_OR_RETURN(LogChunk chunk, parts_.folders.ReadLog(name, kind, request.offset(), limit));
+  response.set_data(std::move(chunk.data));
+  response.set_next_offset(chunk.next_offset);
+  response.set_at_end(chunk.is_at_end);
+  response.set_final(!is_live);
+  response.set_attempt(request.attempt());
+  return response;
+}
+
+// --- The end ---
+
+void AgentLoop::Shutdown(absl::Duration grace, std::function<void()> done) {
+  is_stopping_ = true;
+  supervisor_.StopAll({.cause = EndCause::kLost, .grace = grace, .text = "agentd was stopped"});
+  FinishShutdown(loop_.Now() + grace + kShutdownExtra, std::move(done));
+}
+
+void AgentLoop::FinishShutdown(Instant give_up_at, std::function<void()> done) {
+  const bool is_told = ends_.is_empty() || !session_->is_connected();
+  if ((supervisor_.is_empty() && is_told) || loop_.Now() >= give_up_at) {
+    session_->Stop();
+    parts_.trace.Flush();
+    return done();
+  }
+  loop_.PostAt(loop_.Now() + kShutdownPoll,
+               [this, give_up_at, done = std::move(done)] { FinishShutdown(give_up_at, done); });
+}
+
+DeviceState* AgentLoop::FindState(absl::string_view device) const {
+  for (const auto& state : parts_.states) {
+    if (state->name() == device) return state.get();
+  }
+  return nullptr;
+}
+
+std::vector<v1::Device> AgentLoop::DescribeDevices(const ProcessTable& processes) const {
+  std::vector<v1::Device> devices;
+  for (const auto& state : parts_.states) {
+    devices.push_back(state->Report(processes, supervisor_.CapsOn(state->name()),
+                                    supervisor_.CountOn(state->name())));
+  }
+  return devices;
+}
+
+}  // namespace pipefill

@@ -1,0 +1,111 @@
+// Routes between agentd's parts; decides nothing itself.
+//
+//   local service --> attach requests --> device state        --> pages back
+//   schedulerd    --> launch, stop    --> task supervisor     --> started, ended --> schedulerd,
+//   trace timers        --> drain (10 ms)   --> device states: rings, windows, heartbeat, parked or
+//   not
+//                 --> watch (50 ms)   --> supervisor: memory, CPU, units that overstay
+//                 --> report (1 s)    --> schedulerd: devices, bubbles, progress; ends not
+//                 acknowledged
+//
+// Without schedulerd main jobs are served as ever, and tasks stay, parked once its lease is over.
+//
+// Runs on the agent loop.
+#ifndef AGENT_AGENT_LOOP_H_
+#define AGENT_AGENT_LOOP_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/agent_settings.h"
+#include "agent/device_state.h"
+#include "agent/devices/device.h"
+#include "agent/end_reports.h"
+#include "agent/local_service.h"
+#include "agent/scheduler_session.h"
+#include "agent/tasks/attempt_folders.h"
+#include "agent/tasks/task_supervisor.h"
+#include "agent/trace_writer.h"
+#include "common/loop.h"
+
+namespace pipefill {
+
+using DeviceStates = std::vector<std::unique_ptr<DeviceState>>;
+
+// All outlive the loop object; `devices` and `states` have the same order.
+struct AgentParts {
+  EventLoop& loop;
+  const AgentSettings& settings;
+  const DeviceList& devices;
+  const DeviceStates& states;
+  const AttemptFolders& folders;
+  TraceWriter& trace;
+  std::string boot_id;
+};
+
+class AgentLoop : public AttachHandler, public TaskListener, public SessionHandler {
+ public:
+  AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_options);
+
+  // Ends what a former agentd left running, then starts the timers. Both outlive this object.
+  void Start(LocalService& service, SchedulerSession& session);
+  // Stops all tasks, tells schedulerd if it is there, then calls `done`, at the latest some seconds
+  // after `grace`.
+  void Shutdown(absl::Duration grace, std::function<void()> done);
+
+  // AttachHandler.
+  AttachAnswer OnAttachRank(const Peer& peer, const RankRequest& request) override;
+  AttachAnswer OnAttachTask(const Peer& peer, const TaskRequest& request) override;
+  void OnMapped(ConnectionId connection) override;
+  PageGrant OnSignalRequest(ConnectionId connection) override;
+  void OnConnectionEnded(ConnectionId connection) override;
+
+  // TaskListener.
+  void OnTaskStarted(const AttemptSpec& spec, pid_t pid) override;
+  void OnTaskShouldStop(const AttemptKey& key) override;
+  void OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, const TaskUse& use) override;
+
+  // SessionHandler.
+  v1::AgentHello MakeHello() override;
+  void OnConnected() override;
+  void OnCommand(const v1::AgentCommand& command) override;
+
+ private:
+  void Every(absl::Duration period, std::function<void()> body);
+  void Drain();
+  void Watch();
+  void Report();
+  void ResendEnds();
+  void FinishShutdown(Instant give_up_at, std::function<void()> done);
+
+  void Launch(const v1::LaunchAttempt& launch);
+  void StopOlderAttempts(const AttemptKey& key);
+  void Stop(const v1::StopAttempt& stop);
+  v1::ContentReply Read(const v1::ContentRequest& request) const;
+  absl::StatusOr<v1::ReadContentResponse> ReadContent(const v1::ReadContentRequest& request) const;
+
+  void SendStarted(const AttemptKey& key, pid_t pid);
+  void ReportEnd(const AttemptKey& key, const AttemptEnd& end, const v1::FillProgress& progress);
+  // Null if there is none of that name.
+  DeviceState* FindState(absl::string_view device) const;
+  std::vector<v1::Device> DescribeDevices(const ProcessTable& processes) const;
+
+  const AgentParts parts_;
+  EventLoop& loop_;
+  TaskSupervisor supervisor_;
+  EndReports ends_;
+  LocalService* service_ = nullptr;
+  SchedulerSession* session_ = nullptr;
+  // Of accepted connections.
+  std::map<ConnectionId, DeviceState*> connections_;
+  bool is_parked_ = true;
+  bool is_stopping_ = false;
+  int64_t watches_ = 0;
+};
+
+}  // namespace pipefill
+
+#endif  // AGENT_AGENT_LOOP_H_

@@ -1,0 +1,100 @@
+#include "agent/agent_settings.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/pages/handshake.h"
+#include "common/quantity.h"
+#include "common/status.h"
+
+namespace pipefill {
+namespace {
+
+constexpr absl::Duration kDrainPeriodMin = absl::Milliseconds(1);
+// A quarter of the time after which gates take agentd for dead.
+constexpr absl::Duration kDrainPeriodMax = absl::Milliseconds(250);
+constexpr int kSamplesMax = 4096;
+
+std::string TextOr(const std::string& text, absl::string_view fallback) {
+  return text.empty() ? std::string(fallback) : text;
+}
+
+absl::StatusOr<int64_t> BytesOf(absl::string_view field, const std::string& text,
+                                absl::string_view fallback) {
+  absl::StatusOr<int64_t> bytes = ParseBytes(TextOr(text, fallback));
+  if (!bytes.ok()) return WithContext(bytes.status(), field);
+  return *bytes;
+}
+
+absl::StatusOr<absl::Duration> DurationOf(absl::string_view field, const std::string& text,
+                                          absl::string_view fallback) {
+  absl::StatusOr<absl::Duration> duration = ParsePositiveDuration(TextOr(text, fallback));
+  if (!duration.ok()) return WithContext(duration.status(), field);
+  return *duration;
+}
+
+absl::StatusOr<PredictorOptions> ReadPredictor(const v1::PredictorConfig& config) {
+  PredictorOptions options;
+  if (config.overrun_ratio() != 0) options.overrun_ratio = config.overrun_ratio();
+  if (!(options.overrun_ratio > 0 && options.overrun_ratio < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "predictor.overrun_ratio: ", options.overrun_ratio, " is not between 0 and 1"));
+  }
+  if (config.samples_max() < 0 || config.samples_max() > kSamplesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("predictor.samples_max: ", config.samples_max(),
+                                                   " is not in 1 to ", kSamplesMax));
+  }
+  if (config.samples_max() != 0) options.samples_max = static_cast<size_t>(config.samples_max());
+  if (config.samples_min() < 0 || static_cast<size_t>(config.samples_min()) > options.samples_max) {
+    return absl::InvalidArgumentError(absl::StrCat("predictor.samples_min: ", config.samples_min(),
+                                                   " is not in 1 to samples_max, which is ",
+                                                   options.samples_max));
+  }
+  options.samples_min = config.samples_min() == 0
+                            ? std::min(options.samples_min, options.samples_max)
+                            : static_cast<size_t>(config.samples_min());
+  options.change_run = std::max(options.change_run, options.samples_min);
+  ASSIGN_OR_RETURN(options.bubble_min,
+                   DurationOf("predictor.bubble_min", config.bubble_min(), "200us"));
+  return options;
+}
+
+absl::StatusOr<HoldOut> ReadHoldOut(const v1::AgentConfig& config) {
+  HoldOut hold_out;
+  if (!config.has_hold_out()) return hold_out;
+  if (config.hold_out().block_iterations() != 0) {
+    hold_out.block_iterations = config.hold_out().block_iterations();
+  }
+  if (config.hold_out().one_in() != 0) hold_out.one_in = config.hold_out().one_in();
+  return hold_out;
+}
+
+}  // namespace
+
+absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
+                                           const std::string& host_name) {
+  AgentSettings settings;
+  settings.node = TextOr(config.node(), host_name);
+  settings.scheduler = TextOr(config.scheduler(), "127.0.0.1:7700");
+  settings.socket = TextOr(config.socket(), kDefaultSocket);
+  settings.socket_group = config.socket_group();
+  settings.state_dir = TextOr(config.state_dir(), "/var/lib/pipefill/agentd");
+  settings.python_path = config.python_path();
+  settings.log_level = TextOr(config.log_level(), "info");
+  ASSIGN_OR_RETURN(settings.predictor, ReadPredictor(config.predictor()));
+  ASSIGN_OR_RETURN(settings.window.hold_out, ReadHoldOut(config));
+  ASSIGN_OR_RETURN(settings.window.spin, DurationOf("gate.spin", config.gate().spin(), "0us"));
+  settings.window.unit_ns = settings.predictor.unit_ns;
+  ASSIGN_OR_RETURN(settings.trace_max_bytes, BytesOf("trace_max", config.trace_max(), "256MiB"));
+  ASSIGN_OR_RETURN(settings.log_max_bytes, BytesOf("log_max", config.log_max(), "64MiB"));
+  ASSIGN_OR_RETURN(settings.drain_period,
+                   DurationOf("drain_period", config.drain_period(), "10ms"));
+  if (settings.drain_period < kDrainPeriodMin || settings.drain_period > kDrainPeriodMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("drain_period: ", pipefill::FormatDuration(settings.drain_period),
+                     " is not in 1 ms to 250 ms"));
+  }
+  return settings;
+}
+
+}  // namespace pipefill

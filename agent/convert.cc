@@ -1,0 +1,117 @@
+#include "agent/convert.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace pipefill {
+namespace {
+
+static_assert(static_cast<int>(EndCause::kExited) == v1::END_CAUSE_EXITED);
+static_assert(static_cast<int>(EndCause::kSignalled) == v1::END_CAUSE_SIGNALLED);
+static_assert(static_cast<int>(EndCause::kOutOfMemory) == v1::END_CAUSE_OUT_OF_MEMORY);
+static_assert(static_cast<int>(EndCause::kLaunchFailed) == v1::END_CAUSE_LAUNCH_FAILED);
+static_assert(static_cast<int>(EndCause::kCancelled) == v1::END_CAUSE_CANCELLED);
+static_assert(static_cast<int>(EndCause::kLost) == v1::END_CAUSE_LOST);
+static_assert(static_cast<int>(FillMode::kOff) == v1::FILL_MODE_OFF);
+static_assert(static_cast<int>(FillMode::kReport) == v1::FILL_MODE_REPORT);
+static_assert(static_cast<int>(FillMode::kFill) == v1::FILL_MODE_FILL);
+
+bool HasNul(const std::string& text) { return absl::StrContains(text, '\0'); }
+
+bool IsVariableName(const std::string& name) {
+  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
+         });
+}
+
+absl::Status CheckSpec(const v1::JobSpec& spec) {
+  if (spec.command().empty() || spec.command(0).empty()) {
+    return absl::InvalidArgumentError("the job has no command");
+  }
+  if (spec.memory_bytes() <= 0) {
+    return absl::InvalidArgumentError("the job came without a memory cap");
+  }
+  if (!spec.workdir().empty() && !absl::StartsWith(spec.workdir(), "/")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("workdir ", spec.workdir(), " is not an absolute path"));
+  }
+  bool has_nul = HasNul(spec.workdir());
+  for (const std::string& word : spec.command()) has_nul = has_nul || HasNul(word);
+  for (const auto& [name, value] : spec.env()) {
+    if (!IsVariableName(name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("env: \"", name, "\" is no name of a variable"));
+    }
+    has_nul = has_nul || HasNul(value);
+  }
+  if (has_nul) return absl::InvalidArgumentError("command, env or workdir has a NUL byte");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+AttemptKey FromProto(const v1::AttemptKey& key) {
+  return {.job = JobId(key.job_id()),
+          .attempt = AttemptNumber(key.attempt()),
+          .fence = Fence(key.fence())};
+}
+
+v1::AttemptKey ToProto(const AttemptKey& key) {
+  v1::AttemptKey proto;
+  proto.set_job_id(key.job.value());
+  proto.set_attempt(key.attempt.value());
+  proto.set_fence(key.fence.value());
+  return proto;
+}
+
+absl::StatusOr<AttemptSpec> FromProto(const v1::LaunchAttempt& launch) {
+  const v1::JobSpec& spec = launch.spec();
+  if (const absl::Status status = CheckSpec(spec); !status.ok()) return status;
+  return AttemptSpec{.key = FromProto(launch.key()),
+                     .job_name = spec.name(),
+                     .device = launch.device(),
+                     .command = {spec.command().begin(), spec.command().end()},
+                     .env = {spec.env().begin(), spec.env().end()},
+                     .workdir = spec.workdir(),
+                     .memory_bytes = spec.memory_bytes()};
+}
+
+EndCause StopCauseFromProto(v1::EndCause cause) {
+  return cause == v1::END_CAUSE_CANCELLED ? EndCause::kCancelled : EndCause::kLost;
+}
+
+v1::AttemptEnded ToProto(const AttemptKey& key, const AttemptEnd& end,
+                         const v1::FillProgress& progress) {
+  v1::AttemptEnded proto;
+  *proto.mutable_key() = ToProto(key);
+  proto.set_cause(static_cast<v1::EndCause>(end.cause));
+  proto.set_exit_code(end.exit_code);
+  proto.set_signal(end.signal);
+  proto.set_text(end.text);
+  *proto.mutable_progress() = progress;
+  return proto;
+}
+
+v1::MainRank ToProto(const RankRequest& request, pid_t pid, const RankTotals& totals) {
+  v1::MainRank rank;
+  rank.set_main_job(request.main_job);
+  rank.set_rank(request.rank);
+  rank.set_ranks(request.ranks);
+  rank.set_stage(request.stage);
+  rank.set_stages(request.stages);
+  rank.set_pid(pid);
+  rank.set_mode(static_cast<v1::FillMode>(request.mode));
+  rank.set_iterations(totals.iterations);
+  rank.set_iteration_p50_ns(totals.iteration_p50_ns);
+  rank.set_bubble_ns(totals.bubble_ns);
+  rank.set_iteration_ns(totals.iteration_ns);
+  rank.set_events_dropped(totals.edges_dropped);
+  return rank;
+}
+
+}  // namespace pipefill

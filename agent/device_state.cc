@@ -1,0 +1,396 @@
+#include "agent/device_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "agent/convert.h"
+#include "agent/trace_record.h"
+#include "common/log.h"
+
+namespace pipefill {
+namespace {
+
+// Units of older signal pages than these are not matched to their rank any more.
+constexpr size_t kRankKeysKept = 64;
+
+v1::TraceRecord DroppedRecord(int32_t rank_key, int32_t task_key, uint64_t count) {
+  v1::TraceRecord record;
+  record.mutable_dropped()->set_rank_key(rank_key);
+  record.mutable_dropped()->set_task_key(task_key);
+  record.mutable_dropped()->set_count(static_cast<int64_t>(count));
+  return record;
+}
+
+Refusal NoPage(const absl::Status& status) {
+  return {
+      .code = AttachCode::kInvalid,
+      .text = absl::StrCat("attach: agentd cannot make a page: ", std::string(status.message()))};
+}
+
+}  // namespace
+
+DeviceState::RankSeat::RankSeat(const Peer& rank_peer, const RankRequest& rank_request,
+                                SealedPage sealed_page, const PredictorOptions& options)
+    : peer(rank_peer),
+      request(rank_request),
+      page(std::move(sealed_page)),
+      reader(*page.As<SignalPage>()),
+      predictor(options) {}
+
+DeviceState::Gate::Gate(ConnectionId id, SealedPage sealed_page)
+    : connection(id), page(std::move(sealed_page)), reader(*page.As<TaskPage>()) {}
+
+absl::StatusOr<std::unique_ptr<DeviceState>> DeviceState::Create(const Device& device,
+                                                                 const DeviceOptions& options,
+                                                                 TraceWriter& trace) {
+  absl::StatusOr<std::unique_ptr<WindowWriter>> window = WindowWriter::Create(options.window);
+  if (!window.ok()) return window.status();
+  return std::unique_ptr<DeviceState>(new DeviceState(device, options, *std::move(window), trace));
+}
+
+DeviceState::DeviceState(const Device& device, const DeviceOptions& options,
+                         std::unique_ptr<WindowWriter> window, TraceWriter& trace)
+    : device_(device),
+      options_(options),
+      window_(std::move(window)),
+      trace_(trace),
+      account_(options.window.hold_out) {}
+
+AttachAnswer DeviceState::AttachRank(const Peer& peer, const RankRequest& request) {
+  if (rank_.has_value()) {
+    return Refusal{
+        .code = AttachCode::kBusy,
+        .text = absl::StrCat("attach: device ", name(), " has rank ", rank_->request.rank, " of ",
+                             rank_->request.main_job, " (pid ", rank_->peer.pid,
+                             "); give each rank a device of its own")};
+  }
+  absl::StatusOr<SealedPage> page = MakeSignalPage();
+  if (!page.ok()) return NoPage(page.status());
+  rank_.emplace(peer, request, *std::move(page), options_.predictor);
+  return PageGrant{.signal_generation = window_->signal_generation(),
+                   .descriptors = {rank_->page.descriptor(), window_->descriptor()}};
+}
+
+AttachAnswer DeviceState::AttachTask(const Peer& peer, const AttemptKey& key) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) {
+    return Refusal{.code = AttachCode::kUnknown,
+                   .text = absl::StrCat("attach: no task of job ", key.job.value(), " attempt ",
+                                        key.attempt.value(), " on device ", name())};
+  }
+  TaskSeat& seat = found->second;
+  if (seat.gate.has_value()) {
+    return Refusal{
+        .code = AttachCode::kBusy,
+        .text = absl::StrCat("attach: job ", key.job.value(), " attempt ", key.attempt.value(),
+                             " has a gate already; one process of a task may attach")};
+  }
+  absl::StatusOr<SealedPage> page = MakeTaskPage();
+  if (!page.ok()) return NoPage(page.status());
+  seat.gate.emplace(peer.connection, *std::move(page));
+  PageGrant grant = SignalGrant();
+  grant.descriptors.insert(grant.descriptors.begin(),
+                           {window_->descriptor(), seat.gate->page.descriptor()});
+  return grant;
+}
+
+PageGrant DeviceState::SignalGrant() const {
+  PageGrant grant = {.signal_generation = window_->signal_generation(), .descriptors = {}};
+  if (has_rank()) grant.descriptors.push_back(rank_->page.descriptor());
+  return grant;
+}
+
+std::optional<AttemptKey> DeviceState::OnMapped(ConnectionId connection, Instant now) {
+  if (rank_.has_value() && rank_->peer.connection == connection) {
+    CompleteRank(now);
+    return std::nullopt;
+  }
+  for (auto& [key, seat] : tasks_) {
+    if (!seat.gate.has_value() || seat.gate->connection != connection) continue;
+    const absl::Status status = seat.gate->page.SealWriter();
+    if (!status.ok()) spdlog::error("page_not_sealed job={} error=\"{}\"", key.job, status);
+    seat.gate->is_sealed = true;
+    UpdateGateCount();
+    return key;
+  }
+  return std::nullopt;
+}
+
+void DeviceState::CompleteRank(Instant now) {
+  const absl::Status status = rank_->page.SealWriter();
+  if (!status.ok()) {
+    // Without the seal the tasks must not see it: somebody else might write it.
+    spdlog::error("page_not_sealed device={} error=\"{}\"", name(), status);
+    return;
+  }
+  rank_->rank_key = trace_.NextRankKey();
+  const uint32_t generation = window_->RaiseSignalGeneration();
+  account_.OnAttached(generation);
+  rank_keys_[generation] = rank_->rank_key;
+  if (rank_keys_.size() > kRankKeysKept) rank_keys_.erase(rank_keys_.begin());
+  window_->SetMode(rank_->request.mode);
+
+  v1::TraceRecord record;
+  v1::RankAttached& attached = *record.mutable_rank_attached();
+  attached.set_rank_key(rank_->rank_key);
+  attached.set_device(name());
+  *attached.mutable_rank() = ToProto(rank_->request, rank_->peer.pid, RankTotals());
+  attached.set_now_ns(now.ns());
+  trace_.Append(record);
+  spdlog::info("rank_attached device={} main_job={} rank={} stage={} pid={} mode={}", name(),
+               rank_->request.main_job, rank_->request.rank, rank_->request.stage, rank_->peer.pid,
+               static_cast<int>(rank_->request.mode));
+}
+
+std::optional<AttemptKey> DeviceState::OnConnectionEnded(ConnectionId connection, Instant now) {
+  if (rank_.has_value() && rank_->peer.connection == connection) {
+    EndRank(now);
+    return std::nullopt;
+  }
+  for (auto& [key, seat] : tasks_) {
+    if (!seat.gate.has_value() || seat.gate->connection != connection) continue;
+    Drain(now);
+    CloseGate(seat);
+    return key;
+  }
+  return std::nullopt;
+}
+
+void DeviceState::EndRank(Instant now) {
+  if (rank_->rank_key != 0) {
+    Drain(now);
+    account_.OnDetached(now);
+    window_->SetMode(FillMode::kOff);
+    window_->RaiseSignalGeneration();
+    v1::TraceRecord record;
+    record.mutable_rank_detached()->set_rank_key(rank_->rank_key);
+    record.mutable_rank_detached()->set_now_ns(now.ns());
+    trace_.Append(record);
+    spdlog::info("rank_detached device={} main_job={} rank={}", name(), rank_->request.main_job,
+                 rank_->request.rank);
+  }
+  rank_.reset();
+}
+
+void DeviceState::CloseGate(TaskSeat& seat) {
+  const TaskView view = seat.gate->reader.View();
+  seat.bubbles_denied_before += view.bubbles_denied;
+  seat.unit_estimate_ns = view.unit_estimate_ns;
+  seat.gate.reset();
+  UpdateGateCount();
+}
+
+void DeviceState::UpdateGateCount() {
+  window_->SetGates(
+      static_cast<uint32_t>(std::count_if(tasks_.begin(), tasks_.end(), [](const auto& entry) {
+        return entry.second.gate.has_value() && entry.second.gate->is_sealed;
+      })));
+}
+
+void DeviceState::AddTask(const AttemptSpec& spec, pid_t pid, Instant now) {
+  if (tasks_.contains(spec.key)) return;
+  TaskSeat& seat = tasks_[spec.key];
+  seat.task_key = trace_.NextTaskKey();
+  v1::TraceRecord record;
+  v1::TaskAttached& attached = *record.mutable_task_attached();
+  attached.set_task_key(seat.task_key);
+  *attached.mutable_attempt() = ToProto(spec.key);
+  attached.set_job_name(spec.job_name);
+  attached.set_device(name());
+  attached.set_memory_bytes(spec.memory_bytes);
+  attached.set_pid(pid);
+  attached.set_now_ns(now.ns());
+  trace_.Append(record);
+}
+
+v1::FillProgress DeviceState::RemoveTask(const AttemptKey& key, const AttemptEnd& end,
+                                         const TaskUse& use, Instant now) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return ProgressOf(key, use);
+  Drain(now);
+  if (found->second.gate.has_value()) CloseGate(found->second);
+  const v1::FillProgress progress = ProgressOf(key, use);
+  v1::TraceRecord record;
+  record.mutable_task_ended()->set_task_key(found->second.task_key);
+  record.mutable_task_ended()->set_now_ns(now.ns());
+  *record.mutable_task_ended()->mutable_end() = ToProto(key, end, progress);
+  trace_.Append(record);
+  account_.ForgetTask(found->second.task_key);
+  tasks_.erase(found);
+  return progress;
+}
+
+ConnectionId DeviceState::GateOf(const AttemptKey& key) const {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end() || !found->second.gate.has_value()) return 0;
+  return found->second.gate->connection;
+}
+
+std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end() || !found->second.gate.has_value()) return std::nullopt;
+  const TaskView task = found->second.gate->reader.View();
+  if (!task.unit_start.has_value()) return std::nullopt;
+  UnitView view = {.start = *task.unit_start, .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
+  view.has_main_job = has_rank();
+  if (!view.has_main_job) return view;
+  const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
+  view.is_bubble_open = signal.is_open();
+  view.is_in_its_bubble =
+      signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start.ns());
+  return view;
+}
+
+v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& use) const {
+  v1::FillProgress progress;
+  progress.set_memory_peak_bytes(use.memory_peak_bytes);
+  progress.set_task_cpu_ns(absl::ToInt64Nanoseconds(use.cpu));
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return progress;
+  const TaskSeat& seat = found->second;
+  const TaskTotals totals = account_.task(seat.task_key);
+  progress.set_units(totals.units);
+  progress.set_unit_cpu_ns(totals.unit_cpu_ns);
+  progress.set_unit_cpu_in_bubble_ns(totals.in_bubble_ns);
+  progress.set_overrun_ns(totals.overrun_ns);
+  progress.set_bubbles_denied(seat.bubbles_denied_before);
+  progress.set_unit_estimate_ns(seat.unit_estimate_ns);
+  if (!seat.gate.has_value()) return progress;
+  const TaskView view = seat.gate->reader.View();
+  progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
+  progress.set_unit_estimate_ns(view.unit_estimate_ns);
+  return progress;
+}
+
+void DeviceState::SampleTask(const AttemptKey& key, const TaskUse& use, Instant now) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end()) return;
+  v1::TraceRecord record;
+  v1::TaskSample& sample = *record.mutable_task_sample();
+  sample.set_task_key(found->second.task_key);
+  sample.set_now_ns(now.ns());
+  sample.set_memory_bytes(use.memory_bytes);
+  sample.set_cpu_ns(absl::ToInt64Nanoseconds(use.cpu));
+  trace_.Append(record);
+}
+
+void DeviceState::Drain(Instant now) {
+  window_->Heartbeat(now);
+  // Tasks first: a unit's bubble must not be over in the account before its edges were read.
+  std::vector<DrainedUnit> units;
+  for (auto& [key, seat] : tasks_) DrainTask(seat, now, units);
+  if (has_rank() && rank_->request.mode != FillMode::kOff) DrainRank(now);
+  for (const DrainedUnit& drained : units) TakeUnit(drained);
+}
+
+void DeviceState::DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units) {
+  if (!seat.gate.has_value()) return;
+  const Drained<UnitRecord> drained = seat.gate->reader.Drain(now);
+  for (const UnitRecord& unit : drained.records) {
+    units.push_back({.task_key = seat.task_key, .unit = unit});
+  }
+  if (drained.dropped > 0) trace_.Append(DroppedRecord(0, seat.task_key, drained.dropped));
+  if (drained.rejected > 0) {
+    spdlog::warn("units_rejected task_key={} count={}", seat.task_key, drained.rejected);
+  }
+}
+
+void DeviceState::DrainRank(Instant now) {
+  const Drained<EdgeEvent> drained = rank_->reader.Drain(now);
+  for (const EdgeEvent& edge : drained.records) TakeEdge(edge);
+  if (drained.dropped > 0) {
+    account_.OnEdgesDropped(drained.dropped);
+    trace_.Append(DroppedRecord(rank_->rank_key, 0, drained.dropped));
+  }
+  if (drained.rejected > 0) {
+    spdlog::warn("edges_rejected device={} count={}", name(), drained.rejected);
+  }
+}
+
+void DeviceState::TakeEdge(const EdgeEvent& edge) {
+  NameSlot(edge.slot);
+  trace_.Append(EdgeTraceRecord(rank_->rank_key, edge));
+  const EdgeEffect effect = account_.OnEdge(edge, window_->IsOffered(edge.slot));
+  if (effect.closed.has_value() && effect.closed->slot < kBubbleSlots) {
+    rank_->predictor.OnLength(effect.closed->slot, effect.closed->length_ns);
+    window_->Publish(effect.closed->slot, rank_->predictor.WindowOf(effect.closed->slot));
+  }
+  if (effect.hinted_slot.has_value() && *effect.hinted_slot < kBubbleSlots) {
+    rank_->predictor.OnMemoryHint(*effect.hinted_slot, static_cast<int64_t>(edge.value));
+    window_->Publish(*effect.hinted_slot, rank_->predictor.WindowOf(*effect.hinted_slot));
+  }
+}
+
+void DeviceState::NameSlot(uint32_t slot) {
+  if (slot >= kBubbleSlots || rank_->named_slots.contains(slot)) return;
+  const std::optional<SlotName> bubble = rank_->reader.NameOf(slot);
+  if (!bubble.has_value()) return;
+  rank_->named_slots.insert(slot);
+  trace_.Append(SlotNameTraceRecord(rank_->rank_key, slot, *bubble));
+}
+
+void DeviceState::TakeUnit(const DrainedUnit& drained) {
+  account_.OnUnit(drained.task_key, drained.unit);
+  const auto rank_key = rank_keys_.find(drained.unit.generation);
+  trace_.Append(UnitTraceRecord(drained.task_key,
+                                rank_key == rank_keys_.end() ? 0 : rank_key->second, drained.unit));
+}
+
+v1::Device DeviceState::Report(const ProcessTable& processes, int64_t caps_bytes,
+                               int32_t resident) const {
+  const DeviceDescription& description = device_.description();
+  v1::Device report;
+  report.set_node(options_.node);
+  report.set_name(description.name);
+  report.set_backend(description.backend);
+  report.set_detail(description.detail);
+  report.set_memory_bytes(description.memory_bytes);
+  report.set_resident(resident);
+  report.set_resident_limit(description.resident_limit);
+  int64_t free_bytes = description.memory_bytes - caps_bytes;
+  if (has_rank()) {
+    free_bytes -= device_.MemoryUsedBy(rank_->peer.pid, processes);
+    *report.mutable_main_rank() = ToProto(rank_->request, rank_->peer.pid, account_.rank());
+  }
+  report.set_memory_free_bytes(std::max<int64_t>(0, free_bytes));
+  return report;
+}
+
+std::vector<v1::BubbleStats> DeviceState::ReportBubbles() const {
+  std::vector<v1::BubbleStats> reports;
+  if (!has_rank()) return reports;
+  for (const uint32_t slot : rank_->named_slots) {
+    const std::optional<SlotName> bubble = rank_->reader.NameOf(slot);
+    if (bubble.has_value()) reports.push_back(ReportBubble(slot, *bubble));
+  }
+  return reports;
+}
+
+v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble) const {
+  const BubbleSummary summary = rank_->predictor.Summarise(slot);
+  const BubbleTotals& totals = account_.bubble(slot);
+  const BubbleWindow& window = rank_->predictor.WindowOf(slot);
+  v1::BubbleStats report;
+  report.set_node(options_.node);
+  report.set_device(name());
+  report.set_main_job(rank_->request.main_job);
+  report.set_rank(rank_->request.rank);
+  report.set_stage(rank_->request.stage);
+  report.set_bubble_class(static_cast<v1::BubbleClass>(bubble.bubble_class));
+  report.set_ordinal(static_cast<int32_t>(bubble.ordinal));
+  report.set_count(totals.count);
+  report.set_p10_ns(summary.p10_ns);
+  report.set_p50_ns(summary.p50_ns);
+  report.set_p90_ns(summary.p90_ns);
+  report.set_memory_free_bytes(window.memory_free_bytes);
+  report.set_bubble_ns(totals.bubble_ns);
+  report.set_offered_ns(totals.offered_ns);
+  report.set_filled_ns(totals.filled_ns);
+  report.set_overrun_ns(totals.overrun_ns);
+  for (const int64_t unit_ns : rank_->predictor.unit_ns()) report.add_unit_ns(unit_ns);
+  for (const int64_t start_ns : window.latest_start_ns) report.add_latest_start_ns(start_ns);
+  return report;
+}
+
+}  // namespace pipefill

@@ -1,0 +1,156 @@
+// One device while agentd runs: its window page, the main rank that is attached, the tasks that
+// live on it, what is learned about the rank's bubbles, and the accounts.
+//
+//   rank:  none --AttachRank--> waiting --OnMapped--> attached --OnConnectionEnded--> none
+//                                         page sealed,          generation raised,
+//                                         generation raised     tasks stay
+//   task:  AddTask --> without a gate <-----------> gated     RemoveTask --> gone
+//                        AttachTask and OnMapped; OnConnectionEnded
+//
+// Drain moves what came since the last call: rings -> account, predictor, trace -> window page.
+//
+// Runs on the agent loop.
+#ifndef AGENT_DEVICE_STATE_H_
+#define AGENT_DEVICE_STATE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/attach_message.h"
+#include "agent/devices/device.h"
+#include "agent/learn/bubble_predictor.h"
+#include "agent/local_service.h"
+#include "agent/page_reader.h"
+#include "agent/page_writer.h"
+#include "agent/rank_account.h"
+#include "agent/tasks/attempt.h"
+#include "agent/tasks/task_machine.h"
+#include "agent/tasks/task_supervisor.h"
+#include "agent/trace_writer.h"
+#include "common/instant.h"
+#include "common/sealed_page.h"
+#include "proto/types.pb.h"
+
+namespace pipefill {
+
+struct DeviceOptions {
+  std::string node;
+  WindowOptions window;
+  PredictorOptions predictor;
+};
+
+class DeviceState {
+ public:
+  // `device` and `trace` outlive the state.
+  static absl::StatusOr<std::unique_ptr<DeviceState>> Create(const Device& device,
+                                                             const DeviceOptions& options,
+                                                             TraceWriter& trace);
+
+  const Device& device() const { return device_; }
+  const std::string& name() const { return device_.description().name; }
+
+  // --- Ranks and gates, as AttachHandler has them ---
+
+  // kBusy while another rank is there.
+  AttachAnswer AttachRank(const Peer& peer, const RankRequest& request);
+  // kUnknown if there is no such task; kBusy if it has a gate already.
+  AttachAnswer AttachTask(const Peer& peer, const AttemptKey& key);
+  // The task whose gate this is, if it is one and is complete now.
+  std::optional<AttemptKey> OnMapped(ConnectionId connection, Instant now);
+  // The task that has lost its gate, if it was one's.
+  std::optional<AttemptKey> OnConnectionEnded(ConnectionId connection, Instant now);
+  // The signal page of the attached rank, if any.
+  PageGrant SignalGrant() const;
+
+  // --- Tasks ---
+
+  // Does nothing if it is here already.
+  void AddTask(const AttemptSpec& spec, pid_t pid, Instant now);
+  // Reads its page a last time and writes its end into the trace. Returns its progress.
+  v1::FillProgress RemoveTask(const AttemptKey& key, const AttemptEnd& end, const TaskUse& use,
+                              Instant now);
+  // 0 if it has no gate.
+  ConnectionId GateOf(const AttemptKey& key) const;
+  // The unit in progress; nothing between units and without a gate. `task_cpu` is not set.
+  std::optional<UnitView> ViewUnit(const AttemptKey& key) const;
+  v1::FillProgress ProgressOf(const AttemptKey& key, const TaskUse& use) const;
+  void SampleTask(const AttemptKey& key, const TaskUse& use, Instant now);
+
+  // --- The loop's beat ---
+
+  // Also the heartbeat of the window page.
+  void Drain(Instant now);
+  void SetParked(bool is_parked) { window_->SetParked(is_parked); }
+
+  // `caps_bytes`: memory caps of the attempts here; `resident`: their number.
+  v1::Device Report(const ProcessTable& processes, int64_t caps_bytes, int32_t resident) const;
+  std::vector<v1::BubbleStats> ReportBubbles() const;
+
+ private:
+  struct RankSeat {
+    RankSeat(const Peer& peer, const RankRequest& request, SealedPage page,
+             const PredictorOptions& options);
+    const Peer peer;
+    const RankRequest request;
+    SealedPage page;
+    SignalReader reader;
+    BubblePredictor predictor;
+    int32_t rank_key = 0;  // 0 until its page is sealed
+    std::set<uint32_t> named_slots;
+  };
+  struct Gate {
+    Gate(ConnectionId id, SealedPage sealed_page);
+    const ConnectionId connection;
+    SealedPage page;
+    TaskReader reader;
+    bool is_sealed = false;
+  };
+  struct TaskSeat {
+    int32_t task_key = 0;
+    std::optional<Gate> gate;
+    int64_t bubbles_denied_before = 0;  // by gates that are gone
+    int64_t unit_estimate_ns = 0;
+  };
+  struct DrainedUnit {
+    int32_t task_key = 0;
+    UnitRecord unit;
+  };
+
+  DeviceState(const Device& device, const DeviceOptions& options,
+              std::unique_ptr<WindowWriter> window, TraceWriter& trace);
+
+  void CompleteRank(Instant now);
+  void EndRank(Instant now);
+  void CloseGate(TaskSeat& seat);
+  void UpdateGateCount();
+  bool has_rank() const { return rank_.has_value() && rank_->rank_key != 0; }
+
+  void DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units);
+  void DrainRank(Instant now);
+  void TakeEdge(const EdgeEvent& edge);
+  void TakeUnit(const DrainedUnit& drained);
+  void NameSlot(uint32_t slot);
+  v1::BubbleStats ReportBubble(uint32_t slot, const SlotName& name) const;
+
+  const Device& device_;
+  const DeviceOptions options_;
+  const std::unique_ptr<WindowWriter> window_;
+  TraceWriter& trace_;
+  RankAccount account_;
+  std::optional<RankSeat> rank_;
+  std::map<AttemptKey, TaskSeat> tasks_;
+  // Rank keys of the newest signal pages, by generation.
+  std::map<uint32_t, int32_t> rank_keys_;
+};
+
+}  // namespace pipefill
+
+#endif  // AGENT_DEVICE_STATE_H_

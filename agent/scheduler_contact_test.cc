@@ -1,0 +1,54 @@
+#include "agent/scheduler_contact.h"
+
+#include <gtest/gtest.h>
+
+namespace pipefill {
+namespace {
+
+Instant AtMs(int64_t ms) { return Instant::FromNs(ms * 1'000'000); }
+
+TEST(SchedulerContactTest, SilentUntilTheFirstWelcome) {
+  SchedulerContact contact({});
+  EXPECT_TRUE(contact.is_silent(AtMs(0)));
+  contact.OnMessage(AtMs(1));
+  EXPECT_TRUE(contact.is_silent(AtMs(1)));
+  contact.OnWelcome(absl::Seconds(10), AtMs(2));
+  EXPECT_FALSE(contact.is_silent(AtMs(2)));
+}
+
+TEST(SchedulerContactTest, SilentAgainWhenNothingCameForALease) {
+  SchedulerContact contact({});
+  contact.OnWelcome(absl::Seconds(10), AtMs(0));
+  contact.OnMessage(AtMs(4'000));
+  EXPECT_FALSE(contact.is_silent(AtMs(14'000)));
+  EXPECT_TRUE(contact.is_silent(AtMs(14'001)));
+  contact.OnMessage(AtMs(20'000));
+  EXPECT_FALSE(contact.is_silent(AtMs(20'000)));
+}
+
+TEST(SchedulerContactTest, LeaseThatMakesNoSenseIsBroughtIntoRange) {
+  SchedulerContact contact({});
+  contact.OnWelcome(absl::Nanoseconds(-5), AtMs(0));
+  EXPECT_FALSE(contact.is_silent(AtMs(100)));
+  EXPECT_TRUE(contact.is_silent(AtMs(101)));
+}
+
+TEST(SchedulerContactTest, BackoffDoublesUpToItsLimitAndStartsAnewAfterAWelcome) {
+  SchedulerContact contact(
+      {.backoff_min = absl::Milliseconds(100), .backoff_max = absl::Milliseconds(350)});
+  EXPECT_EQ(contact.NextBackoff(0.0), absl::Milliseconds(50));
+  EXPECT_EQ(contact.NextBackoff(0.0), absl::Milliseconds(100));
+  EXPECT_EQ(contact.NextBackoff(0.0), absl::Milliseconds(175));
+  EXPECT_EQ(contact.NextBackoff(0.0), absl::Milliseconds(175));
+  contact.OnWelcome(absl::Seconds(1), AtMs(0));
+  EXPECT_EQ(contact.NextBackoff(0.0), absl::Milliseconds(50));
+}
+
+TEST(SchedulerContactTest, JitterSpreadsOverTheUpperHalf) {
+  SchedulerContact contact({});
+  EXPECT_EQ(contact.NextBackoff(0.5), absl::Milliseconds(75));
+  EXPECT_EQ(contact.NextBackoff(0.0), absl::Milliseconds(100));
+}
+
+}  // namespace
+}  // namespace pipefill
