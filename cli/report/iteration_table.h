@@ -10,7 +10,8 @@
 //   kNotWhole    an edge of it is missing on some rank, or a rank's part is
 //   kFirst       among the first `skip_first` of the run: warming up, nothing learned yet
 //   kBeforeFill  before the first unit of the run          kAfterFill   after the last one
-//   kStartUp     on some rank's device a task was starting up: launched, but before its first unit, or
+//   kStartUp     on some rank's device a task was starting up: launched, but before its first unit,
+//   or
 //                before kStartUpMaxNs after it attached (from then on it waits, because others run)
 //   kNoTask      no device had a task that waited or ran through all of it
 //

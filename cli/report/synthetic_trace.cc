@@ -291,7 +291,8 @@ class SyntheticRun {
     const SyntheticJob& job = options_.jobs[i];
     TaskProgress& task = tasks_[i];
     const auto& [sum, count] = length_means_[static_cast<size_t>(job.device)][bubble.slot];
-    const auto latest_ns = static_cast<int64_t>(sum / count * options_.fill_to) - job.unit_ns * 3 / 4;
+    const auto latest_ns =
+        static_cast<int64_t>(sum / count * options_.fill_to) - job.unit_ns * 3 / 4;
     int64_t at_ns = bubble.begin_ns + kHandOverNs;
     if (task.cut.has_value()) {
       if (at_ns + task.left_ns >= bubble.end_ns) return;

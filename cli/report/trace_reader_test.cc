@@ -1,0 +1,228 @@
+#include "cli/report/trace_reader.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/report/figures.h"
+#include "cli/report/html.h"
+#include "cli/report/synthetic_trace.h"
+#include "cli/report/testing/trace_builder.h"
+#include "cli/report/trace_checker.h"
+
+namespace pipefill {
+namespace {
+
+Trace ReadBytes(const std::string& bytes) { return ReadTraces({{"test", bytes}}); }
+
+TEST(TraceReaderTest, PutsEdgesTogetherIntoIterationsAndBubbles) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0", 3);
+  builder.Iteration(rank, 7, 10);
+  const Trace trace = builder.Read();
+  ASSERT_EQ(trace.ranks.size(), 1u);
+  const RankTrace& read = trace.ranks[0];
+  EXPECT_EQ(read.device, "cpu0");
+  EXPECT_EQ(read.main_job, "gpt");
+  EXPECT_EQ(read.rank, 3);
+  ASSERT_EQ(read.iterations.size(), 1u);
+  EXPECT_TRUE(read.iterations[0].is_whole);
+  EXPECT_EQ(read.iterations[0].number, 7u);
+  EXPECT_EQ(read.iterations[0].begin_ns, TraceBuilder::Ns(10));
+  EXPECT_EQ(read.iterations[0].end_ns, TraceBuilder::Ns(110));
+  ASSERT_EQ(read.bubbles.size(), 1u);
+  EXPECT_TRUE(read.bubbles[0].is_closed);
+  EXPECT_EQ(read.bubbles[0].begin_ns, TraceBuilder::Ns(30));
+  EXPECT_EQ(read.bubbles[0].end_ns, TraceBuilder::Ns(60));
+  EXPECT_EQ(BubbleText(NameOfSlot(read, 0)), "head 0");
+  EXPECT_EQ(trace.counts.malformed, 0);
+  EXPECT_EQ(trace.counts.torn_bytes, 0);
+}
+
+TEST(TraceReaderTest, KeepsUnitsAndTheRankTheySaw) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  const int task = builder.AddTask(5, "cpu0", 1);
+  builder.Iteration(rank, 1, 10);
+  builder.AddUnit(task, rank, 31, 33);
+  builder.AddSample(task, 40, 64);
+  builder.EndTask(task, 90).set_exit_code(2);
+  const Trace trace = builder.Read();
+  ASSERT_EQ(trace.tasks.size(), 1u);
+  const TaskTrace& read = trace.tasks[0];
+  EXPECT_EQ(read.job_id, 5);
+  EXPECT_EQ(read.launched_ns, TraceBuilder::Ns(1))
+      << "the time of attaching, where nothing else is known";
+  ASSERT_EQ(read.units.size(), 1u);
+  EXPECT_EQ(read.units[0].rank, 0u);
+  EXPECT_EQ(read.units[0].bubble_begin_ns, TraceBuilder::Ns(30));
+  ASSERT_EQ(read.samples.size(), 1u);
+  EXPECT_EQ(read.samples[0].memory_bytes, 64);
+  ASSERT_EQ(read.ends.size(), 1u);
+  EXPECT_EQ(read.ends[0].exit_code, 2);
+}
+
+TEST(TraceReaderTest, ReadsWhatIsBeforeATornTailAtEveryLength) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.Iteration(rank, 1, 10);
+  const std::string whole = builder.bytes();
+  builder.Iteration(rank, 2, 120);
+  const std::string bytes = builder.bytes();
+  for (size_t length = whole.size(); length < bytes.size(); ++length) {
+    const Trace trace = ReadBytes(bytes.substr(0, length));
+    ASSERT_EQ(trace.ranks.size(), 1u);
+    ASSERT_GE(trace.ranks[0].iterations.size(), 1u);
+    EXPECT_TRUE(trace.ranks[0].iterations[0].is_whole);
+    EXPECT_EQ(trace.counts.malformed, 0);
+    const bool is_second_whole =
+        trace.ranks[0].iterations.size() > 1 && trace.ranks[0].iterations[1].is_whole;
+    EXPECT_FALSE(is_second_whole);
+  }
+}
+
+TEST(TraceReaderTest, CountsTheBytesOfATornTail) {
+  TraceBuilder builder;
+  EXPECT_EQ(ReadBytes(builder.bytes() + "\x20torn").counts.torn_bytes, 5);
+}
+
+TEST(TraceReaderTest, StartsAnewAfterAnAgentRestart) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.BeginIteration(rank, 1, 10);
+  builder.Start("n1", 500);
+  builder.SetHoldOut({.block_iterations = 4, .one_in = 2});
+  const int later = builder.AddRank("cpu0");
+  builder.Iteration(later, 9, 600);
+  const Trace trace = builder.Read();
+  ASSERT_EQ(trace.starts.size(), 2u);
+  EXPECT_EQ(trace.starts[0].hold_out.one_in, 0u);
+  EXPECT_EQ(trace.starts[1].hold_out.one_in, 2u);
+  ASSERT_EQ(trace.ranks.size(), 2u);
+  EXPECT_FALSE(trace.ranks[0].iterations[0].is_whole);
+  EXPECT_EQ(trace.ranks[1].start, 1u);
+  EXPECT_TRUE(trace.ranks[1].iterations[0].is_whole);
+}
+
+TEST(TraceReaderTest, IgnoresWhatAHalvedFileSaysAgain) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  const int task = builder.AddTask(1, "cpu0", 1);
+  builder.BeginIteration(rank, 1, 10);
+  for (int i = 0; i < 3; ++i) {
+    const v1::TraceRecord again = builder.records()[static_cast<size_t>(i)];
+    builder.Add() = again;
+  }
+  builder.Bubble(rank, 0, 20, 30);
+  builder.AddUnit(task, rank, 21, 22);
+  builder.EndIteration(rank, 100);
+  const Trace trace = builder.Read();
+  EXPECT_EQ(trace.starts.size(), 1u);
+  ASSERT_EQ(trace.ranks.size(), 1u);
+  ASSERT_EQ(trace.tasks.size(), 1u);
+  EXPECT_TRUE(trace.ranks[0].iterations[0].is_whole);
+  EXPECT_EQ(trace.tasks[0].units.size(), 1u);
+}
+
+TEST(TraceReaderTest, KeepsBubblesOfATruncatedFirstIteration) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.Bubble(rank, 0, 20, 30);
+  builder.EndIteration(rank, 100);
+  builder.Iteration(rank, 1, 100);
+  const Trace trace = builder.Read();
+  ASSERT_EQ(trace.ranks[0].iterations.size(), 1u);
+  EXPECT_EQ(trace.ranks[0].iterations[0].bubbles_begin, 1u);
+  EXPECT_EQ(trace.ranks[0].bubbles.size(), 2u);
+}
+
+TEST(TraceReaderTest, TrustsNothingAroundDroppedEdges) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.BeginIteration(rank, 1, 10);
+  builder.DropEdges(rank, 17);
+  builder.EndIteration(rank, 100);
+  builder.Iteration(rank, 2, 100);
+  const Trace trace = builder.Read();
+  EXPECT_EQ(trace.ranks[0].edges_dropped, 17);
+  ASSERT_EQ(trace.ranks[0].iterations.size(), 2u);
+  EXPECT_FALSE(trace.ranks[0].iterations[0].is_whole);
+  EXPECT_TRUE(trace.ranks[0].iterations[1].is_whole);
+}
+
+TEST(TraceReaderTest, EndsAnOpenBubbleWhenItsRankLeaves) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.BeginIteration(rank, 1, 10);
+  builder.AddEdge(rank, v1::EDGE_KIND_BUBBLE_BEGIN, 20).set_seq(1);
+  builder.Detach(rank, 70);
+  const Trace trace = builder.Read();
+  ASSERT_EQ(trace.ranks[0].bubbles.size(), 1u);
+  EXPECT_TRUE(trace.ranks[0].bubbles[0].is_closed);
+  EXPECT_EQ(trace.ranks[0].bubbles[0].end_ns, TraceBuilder::Ns(70));
+  EXPECT_FALSE(trace.ranks[0].iterations[0].is_whole);
+}
+
+TEST(TraceReaderTest, CountsUnknownRecordTypes) {
+  // Field 900, a message of no bytes: a record type of a later version.
+  const std::string unknown("\x03\xa2\x38\x00", 4);
+  EXPECT_EQ(ReadBytes(TraceBuilder().bytes() + unknown).counts.unknown, 1);
+}
+
+TEST(TraceReaderTest, CountsImpossibleValuesAndLeavesThemOut) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  const int task = builder.AddTask(1, "cpu0", 1);
+  builder.Iteration(rank, 1, 10);
+  builder.AddUnit(task, rank, 33, 31);
+  builder.AddUnit(task, rank, 31, 33).set_cpu_ns(-1);
+  builder.AddUnit(task, rank, 31, 33).set_end_ns(INT64_MAX);
+  builder.AddEdge(rank, v1::EDGE_KIND_CHUNK_BEGIN, 5);  // back in time
+  const Trace trace = builder.Read();
+  EXPECT_EQ(trace.counts.malformed, 4);
+  EXPECT_TRUE(trace.tasks[0].units.empty());
+}
+
+TEST(TraceReaderTest, ReplacesControlCharactersInNames) {
+  TraceBuilder builder;
+  builder.AddRank("cpu0\x1b[2J");
+  EXPECT_EQ(builder.Read().ranks[0].device, "cpu0?[2J");
+}
+
+TEST(TraceReaderTest, KeepsSourcesApart) {
+  TraceBuilder one;
+  one.AddRank("cpu0");
+  TraceBuilder two;
+  two.AddRank("cpu1");
+  const Trace trace = ReadTraces({{"a", one.bytes()}, {"b", two.bytes()}});
+  ASSERT_EQ(trace.ranks.size(), 2u);
+  EXPECT_EQ(trace.starts[trace.ranks[1].start].source, "b");
+}
+
+// Whatever the bytes, all that reads a trace must end, and stay within its bounds.
+void UseEverything(const std::string& bytes) {
+  const Trace trace = ReadBytes(bytes);
+  const CheckResult check = CheckTrace(trace, {});
+  FiguresOptions options;
+  options.skip_first = 0;
+  const absl::StatusOr<Figures> figures = ComputeFigures(trace, options);
+  if (figures.ok()) RC_ASSERT(!ReportPage(trace, *figures, check).empty());
+}
+
+RC_GTEST_PROP(TraceReaderPropertyTest, SurvivesRandomBytes, (const std::string& bytes)) {
+  UseEverything(bytes);
+}
+
+RC_GTEST_PROP(TraceReaderPropertyTest, SurvivesFlippedBytes, (uint64_t seed)) {
+  std::string bytes = SerializeTrace(SyntheticRecords(
+      {.seed = seed, .iterations = 16, .jobs = {{.launched_at = 1, .start_up_iterations = 1}}}));
+  const auto flips = *rc::gen::container<std::vector<std::pair<size_t, char>>>(
+      rc::gen::pair(rc::gen::inRange<size_t>(0, bytes.size()), rc::gen::arbitrary<char>()));
+  for (const auto& [at, value] : flips) bytes[at] = value;
+  UseEverything(bytes);
+}
+
+}  // namespace
+}  // namespace pipefill
