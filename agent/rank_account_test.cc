@@ -109,8 +109,9 @@ TEST_F(RankAccountTest, BubbleWithoutANameCountsForTheRankAlone) {
 TEST_F(RankAccountTest, EndOfAnotherBubbleClosesNothing) {
   Begin(10, 1);
   EXPECT_FALSE(End(14, 4).closed.has_value());
+  EXPECT_FALSE(End(15, 2).closed.has_value()) << "its end comes too late to be its end";
   EXPECT_EQ(account_.rank().bubble_ns, 0);
-  EXPECT_EQ(account_.rank().unmatched, 1);
+  EXPECT_EQ(account_.rank().unmatched, 2);
 }
 
 TEST_F(RankAccountTest, DroppedEdgesLeaveNoPairBehind) {
@@ -204,6 +205,7 @@ TEST_F(RankAccountTest, NextRankStartsFromZeroAndTasksKeepTheirTotals) {
   ExpectTask(2, 0);
   // A late unit of the rank before, with a signal word that the new rank uses too.
   Begin(20, 1);
+  End(30, 2);
   account_.OnUnit(kTask, UnitIn(1, 13, 3));
   ExpectTask(3, 2);
   EXPECT_EQ(account_.bubble(kSlot).overrun_ns, 0);
@@ -218,6 +220,17 @@ TEST_F(RankAccountTest, KeepsTasksApartAndForgetsThem) {
   ExpectTask(0, 0);
   EXPECT_EQ(account_.task(kTask + 1).in_bubble_ns, 2 * kMs);
   EXPECT_EQ(account_.bubble(kSlot).filled_ns, 3 * kMs);
+}
+
+TEST_F(RankAccountTest, RemembersNoMoreClosedBubblesThanItSays) {
+  for (uint32_t i = 0; i <= kClosedBubblesKept; ++i) {
+    Begin(10 * i + 1, 2 * i + 1);
+    End(10 * i + 9, 2 * i + 2);
+  }
+  account_.OnUnit(kTask, UnitIn(3, 12, 2));
+  ExpectTask(2, 0);
+  account_.OnUnit(kTask, UnitIn(1, 2, 2));
+  ExpectTask(2, 2);
 }
 
 TEST_F(RankAccountTest, WaitingUnitsAreBounded) {

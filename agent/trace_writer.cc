@@ -123,7 +123,7 @@ void TraceWriter::AppendToBuffer(const v1::TraceRecord& record) {
 
 bool TraceWriter::IsFullFor(const v1::TraceRecord& record) const {
   const int64_t used_bytes = newer_.size_bytes + static_cast<int64_t>(buffer_.size());
-  if (used_bytes <= preamble_bytes_) return false;
+  if (used_bytes == 0) return false;
   // 10: the longest varint.
   const int64_t record_bytes = static_cast<int64_t>(record.ByteSizeLong()) + 10;
   return used_bytes + record_bytes > options_.size_max_bytes / 2;
@@ -154,7 +154,6 @@ void TraceWriter::AppendStartAndLive() {
     for (const auto& [slot, name] : rank.slot_names) AppendToBuffer(name);
   }
   for (const auto& [key, attached] : live_tasks_) AppendToBuffer(attached);
-  preamble_bytes_ = static_cast<int64_t>(buffer_.size());
 }
 
 void TraceWriter::FlushIfDue(Instant now) {

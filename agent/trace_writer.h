@@ -113,8 +113,7 @@ class TraceWriter {
   bool is_writing_ = false;
   File older_;
   File newer_;
-  int64_t dropped_bytes_ = 0;   // of files that are gone: the offset of the first byte that is kept
-  int64_t preamble_bytes_ = 0;  // start and live sources at the begin of newer_
+  int64_t dropped_bytes_ = 0;  // of files that are gone: the offset of the first byte that is kept
   std::string buffer_;
   Instant flushed_at_;
   int32_t next_rank_key_ = 1;

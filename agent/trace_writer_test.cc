@@ -165,6 +165,7 @@ TEST_F(TraceWriterTest, LimitSmallerThanWhatIsLiveStillKeepsTheNewestRecord) {
   writer->Flush();
   EXPECT_TRUE(writer->is_writing());
   EXPECT_EQ(Parse(Newer()).back().edge().time_ns(), 50);
+  EXPECT_EQ(Parse(Older()).back().edge().time_ns(), 49);
   EXPECT_LT(Newer().size() + Older().size(), 200u);
 }
 
