@@ -15,7 +15,8 @@ arithmetic.prepare(os.environ)
 import torch
 
 import encoder
-from model import SIZES, build_stage, language_loss, part_costs, split_layers
+from model import build_stage, language_loss
+from model_size import SIZES, part_costs, split_layers
 
 TINY = SIZES["tiny"]
 

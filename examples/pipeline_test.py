@@ -20,7 +20,8 @@ import torch
 import torch.distributed as dist
 
 from data import Batch, Corpus
-from model import SIZES, build_stage, language_loss
+from model import build_stage, language_loss
+from model_size import SIZES
 from pipeline import Pipeline, PipelineOptions
 
 TINY = SIZES["tiny"]

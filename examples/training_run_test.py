@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import select
 import signal
 import subprocess
 import sys
@@ -83,6 +84,16 @@ class TrainingRunTest(unittest.TestCase):
         self.assertEqual(errors, "stage 1 was killed by SIGKILL; the other stages were stopped\n")
         self.assertFalse(any(map(is_alive, stages)))
 
+    def test_no_stage_outlives_a_killed_launcher(self):
+        run = self.start_endless()
+        ends = [os.pidfd_open(pid) for pid in children_of(run.pid)]
+        for end in ends:
+            self.addCleanup(os.close, end)
+        run.kill()
+        for end in ends:
+            readable, _, _ = select.select([end], [], [], _TIMEOUT_SECONDS)
+            self.assertEqual(readable, [end])
+
     def test_termination_stops_every_stage(self):
         run = self.start_endless()
         stages = children_of(run.pid)
@@ -93,11 +104,17 @@ class TrainingRunTest(unittest.TestCase):
         self.assertFalse(any(map(is_alive, stages)))
 
     def test_cores_that_cannot_be_used_are_refused(self):
-        for cores, text in (("0", "1 cores for 2 stages"), ("0,4095", "can be used here")):
-            run = subprocess.run(command_of("--pin-cores", cores), stderr=subprocess.PIPE,
-                                 text=True, timeout=_TIMEOUT_SECONDS, check=False)
-            self.assertEqual(run.returncode, 2)
-            self.assertIn(text, run.stderr)
+        self.check_refused(["--pin-cores", "0"], "1 cores for 2 stages")
+        self.check_refused(["--pin-cores", "0,4095"], "can be used here")
+
+    def test_more_stages_than_layers_are_refused(self):
+        self.check_refused(["--stages", "9"], "the 4 layers of size tiny cannot be cut into 9")
+
+    def check_refused(self, options: List[str], text: str) -> None:
+        run = subprocess.run(command_of(*options), stderr=subprocess.PIPE, text=True,
+                             timeout=_TIMEOUT_SECONDS, check=False)
+        self.assertEqual(run.returncode, 2)
+        self.assertIn(text, run.stderr)
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def main() -> int:
     with job_result.Output(job_result.output_path(options, ".losses")) as output:
         for number in pipefill.fill(range(options.steps), task=task):
             output.write(line({"step": number, "loss": training.step(number).hex()}))
-        for windows in pipefill.fill(training.held_out, task=task):
+        for windows in pipefill.fill(training.held_out, label=1, task=task):
             training.evaluate(windows)
         output.write(line({"accuracy": training.accuracy.hex()}))
     print(f"accuracy on held-out text: {training.accuracy:.3f}")

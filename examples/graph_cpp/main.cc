@@ -75,7 +75,7 @@ int Run(const GraphJobOptions& options) {
   if (text.empty())
     return Fail(kExitFailed, std::string("no licence texts: folder=") + kTextFolder);
   const WordGraph graph = BuildWordGraph(text, {});
-  RelatedWords work(graph, {.words = options.words});
+  RelatedWords work(graph, {.rounds = options.rounds});
   std::string output;
 
   FillTask task;

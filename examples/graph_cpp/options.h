@@ -4,7 +4,7 @@
 #ifndef EXAMPLES_GRAPH_CPP_OPTIONS_H_
 #define EXAMPLES_GRAPH_CPP_OPTIONS_H_
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace pipefill {
 struct GraphJobOptions {
   std::string result_path = "result.json";
   std::string output_path;  // if not given: result_path + ".txt"
-  size_t words = 600;
+  uint64_t rounds = 600;
 };
 
 // `arguments` without the program's name. Returns one line for people, without line end, if they

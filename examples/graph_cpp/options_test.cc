@@ -8,8 +8,8 @@ namespace {
 TEST(GraphJobOptionsTest, KeepsDefaultsOfWhatIsNotGiven) {
   GraphJobOptions options;
 
-  EXPECT_EQ(ParseGraphJobOptions({"--words", "7", "--output", "o"}, options), "");
-  EXPECT_EQ(options.words, 7u);
+  EXPECT_EQ(ParseGraphJobOptions({"--rounds", "7", "--output", "o"}, options), "");
+  EXPECT_EQ(options.rounds, 7u);
   EXPECT_EQ(options.output_path, "o");
   EXPECT_EQ(options.result_path, "result.json");
 }
@@ -24,10 +24,10 @@ TEST(GraphJobOptionsTest, PutsTheOutputBesideTheResultUnlessItIsNamed) {
 TEST(GraphJobOptionsTest, NamesWhatIsWrong) {
   GraphJobOptions options;
 
-  EXPECT_NE(ParseGraphJobOptions({"--wrods", "7"}, options).find("--wrods"), std::string::npos);
+  EXPECT_NE(ParseGraphJobOptions({"--ruonds", "7"}, options).find("--ruonds"), std::string::npos);
   EXPECT_NE(ParseGraphJobOptions({"--result"}, options).find("value missing"), std::string::npos);
   for (const char* value : {"0", "-1", "7x", ""}) {
-    EXPECT_NE(ParseGraphJobOptions({"--words", value}, options).find("not a positive number"),
+    EXPECT_NE(ParseGraphJobOptions({"--rounds", value}, options).find("not a positive number"),
               std::string::npos)
         << value;
   }

@@ -9,22 +9,18 @@ namespace {
 
 constexpr double kDamping = 0.85;  // share of rank that follows the edges; the rest starts again
 
-RelatedWordsOptions Limit(RelatedWordsOptions options, const WordGraph& graph) {
-  options.words = std::min(options.words, graph.words.size());
-  return options;
-}
-
 }  // namespace
 
 RelatedWords::RelatedWords(const WordGraph& graph, const RelatedWordsOptions& options)
     : graph_(graph),
-      options_(Limit(options, graph)),
-      ranges_(CutByEdges(graph, options.edges_per_unit)) {
-  StartWord();
+      options_(options),
+      ranges_(CutByEdges(graph, options.edges_per_unit)),
+      rounds_(graph.words.empty() ? 0 : options.rounds) {
+  StartRound();
 }
 
 uint64_t RelatedWords::units() const {
-  return options_.words * static_cast<uint64_t>(options_.iterations) * ranges_.size();
+  return rounds_ * static_cast<uint64_t>(options_.iterations) * ranges_.size();
 }
 
 std::optional<std::string> RelatedWords::RunUnit() {
@@ -34,18 +30,19 @@ std::optional<std::string> RelatedWords::RunUnit() {
   rank_.swap(next_rank_);
   if (++iteration_ < options_.iterations) return std::nullopt;
   std::string line = DescribeWord();
-  ++word_;
-  StartWord();
+  ++round_;
+  StartRound();
   return line;
 }
 
 void RelatedWords::AdvanceRange(const VertexRange& range) {
+  const size_t source = word();
   for (size_t v = range.begin; v < range.end; ++v) {
     double arriving = 0;
     for (size_t e = graph_.first_edge[v]; e < graph_.first_edge[v + 1]; ++e) {
       arriving += rank_[graph_.edges[e].source] * graph_.edges[e].share;
     }
-    next_rank_[v] = kDamping * arriving + (v == word_ ? 1 - kDamping : 0);
+    next_rank_[v] = kDamping * arriving + (v == source ? 1 - kDamping : 0);
   }
 }
 
@@ -55,12 +52,12 @@ std::string RelatedWords::DescribeWord() const {
   const auto score = [this](size_t v) { return rank_[v] / graph_.strength[v]; };
   std::vector<size_t> order(graph_.words.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  order.erase(order.begin() + static_cast<std::ptrdiff_t>(word_));
+  order.erase(order.begin() + static_cast<std::ptrdiff_t>(word()));
   const size_t related = std::min(options_.related, order.size());
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(related), order.end(),
       [&score](size_t a, size_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
-  std::string line = graph_.words[word_] + ":";
+  std::string line = graph_.words[word()] + ":";
   for (size_t i = 0; i < related; ++i) {
     char number[40];
     std::snprintf(number, sizeof(number), "%a", score(order[i]));
@@ -69,11 +66,11 @@ std::string RelatedWords::DescribeWord() const {
   return line;
 }
 
-void RelatedWords::StartWord() {
+void RelatedWords::StartRound() {
   iteration_ = 0;
   rank_.assign(graph_.words.size(), 0.0);
   next_rank_.assign(graph_.words.size(), 0.0);
-  if (!is_done()) rank_[word_] = 1.0;
+  if (!is_done()) rank_[word()] = 1.0;
 }
 
 }  // namespace pipefill

@@ -1,8 +1,8 @@
-// For each of the most frequent words: which words are close to it in the graph, by PageRank that
-// starts again at that word ("personalised"). The work comes in small units, each a few vertices of
-// one iteration.
+// In each round, for one word: which words are close to it in the graph, by PageRank that starts
+// again at that word ("personalised"). Most frequent words come first; after the last one the first
+// comes again. The work comes in small units, each a few vertices of one iteration.
 //
-//   word 0: iteration 0: range 0, 1, 2, ...  iteration 1: range 0, ...  -> one line   word 1: ...
+//   round 0: iteration 0: range 0, 1, 2, ...  iteration 1: range 0, ...  -> one line   round 1: ...
 //
 // Pure. The order of additions is fixed, so the result is the same, bit for bit, wherever and with
 // whatever breaks it is computed.
@@ -20,9 +20,9 @@
 namespace pipefill {
 
 struct RelatedWordsOptions {
-  size_t words = 600;  // how many words to do; at most as many as the graph has
+  uint64_t rounds = 600;
   int iterations = 20;
-  size_t edges_per_unit = 200'000;
+  size_t edges_per_unit = 280'000;
   size_t related = 8;  // words named in each line
 };
 
@@ -32,26 +32,28 @@ class RelatedWords {
   RelatedWords(const WordGraph& graph, const RelatedWordsOptions& options);
 
   uint64_t units() const;  // from beginning to end
-  bool is_done() const { return word_ == options_.words; }
+  bool is_done() const { return round_ == rounds_; }
 
-  // Does one unit. Returns a line, without line end, when it was the last one of its word: the
+  // Does one unit. Returns a line, without line end, when it was the last one of its round: the
   // word, and each related word with its score as hexadecimal floating point. REQUIRES: !is_done().
   std::optional<std::string> RunUnit();
 
-  // Of the current word; one for each vertex, adds up to 1 after each iteration.
+  // Of the current round; one for each vertex, adds up to 1 after each iteration.
   const std::vector<double>& rank() const { return rank_; }
 
  private:
   void AdvanceRange(const VertexRange& range);
   std::string DescribeWord() const;
-  void StartWord();
+  void StartRound();
+  size_t word() const { return round_ % graph_.words.size(); }
 
   const WordGraph& graph_;
   const RelatedWordsOptions options_;
   const std::vector<VertexRange> ranges_;
   std::vector<double> rank_;
   std::vector<double> next_rank_;
-  size_t word_ = 0;
+  const uint64_t rounds_;  // none for a graph without words
+  uint64_t round_ = 0;
   int iteration_ = 0;
   size_t range_ = 0;
 };

@@ -27,16 +27,16 @@ class RelatedWordsTest : public testing::Test {
 };
 
 TEST_F(RelatedWordsTest, GivesTheSameLinesHoweverTheWorkIsCut) {
-  const std::vector<std::string> whole = RunAll({.words = 4, .edges_per_unit = 1'000'000});
+  const std::vector<std::string> whole = RunAll({.rounds = 4, .edges_per_unit = 1'000'000});
 
   ASSERT_EQ(whole.size(), 4u);
   for (size_t edges = 1; edges < 40; ++edges) {
-    EXPECT_EQ(RunAll({.words = 4, .edges_per_unit = edges}), whole) << edges;
+    EXPECT_EQ(RunAll({.rounds = 4, .edges_per_unit = edges}), whole) << edges;
   }
 }
 
 TEST_F(RelatedWordsTest, TakesExactlyTheUnitsItAnnounces) {
-  RelatedWords work(graph_, {.words = 3, .iterations = 5, .edges_per_unit = 6});
+  RelatedWords work(graph_, {.rounds = 3, .iterations = 5, .edges_per_unit = 6});
   uint64_t units = 0;
   for (; !work.is_done(); ++units) work.RunUnit();
 
@@ -45,7 +45,7 @@ TEST_F(RelatedWordsTest, TakesExactlyTheUnitsItAnnounces) {
 }
 
 TEST_F(RelatedWordsTest, KeepsRankAProbability) {
-  RelatedWords work(graph_, {.words = 1, .iterations = 6, .edges_per_unit = 1'000'000});
+  RelatedWords work(graph_, {.rounds = 1, .iterations = 6, .edges_per_unit = 1'000'000});
   for (int iteration = 0; iteration < 5; ++iteration) {
     work.RunUnit();
     EXPECT_NEAR(std::accumulate(work.rank().begin(), work.rank().end(), 0.0), 1.0, 1e-12);
@@ -53,15 +53,20 @@ TEST_F(RelatedWordsTest, KeepsRankAProbability) {
 }
 
 TEST_F(RelatedWordsTest, RanksNeighboursBeforeStrangers) {
-  const std::vector<std::string> lines = RunAll({.words = 1, .related = 2});
+  const std::vector<std::string> lines = RunAll({.rounds = 1, .related = 2});
 
   ASSERT_EQ(graph_.words[0], "apple");
   EXPECT_NE(lines[0].find(" pear="), std::string::npos) << lines[0];
   EXPECT_NE(lines[0].find(" plum="), std::string::npos) << lines[0];
 }
 
-TEST_F(RelatedWordsTest, DoesNoMoreWordsThanThereAre) {
-  EXPECT_EQ(RunAll({.words = 1'000}).size(), graph_.words.size());
+TEST_F(RelatedWordsTest, StartsAgainAfterTheLastWord) {
+  const size_t words = graph_.words.size();
+  const std::vector<std::string> lines = RunAll({.rounds = words + 1, .iterations = 2});
+
+  ASSERT_EQ(lines.size(), words + 1);
+  EXPECT_NE(lines[1], lines[0]);
+  EXPECT_EQ(lines[words], lines[0]);
 }
 
 TEST(RelatedWordsOfNothingTest, IsDoneAtOnce) {

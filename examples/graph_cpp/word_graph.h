@@ -28,7 +28,7 @@ struct WordGraph {
 };
 
 struct GraphOptions {
-  int reach = 60;           // words that are at most so far apart are joined
+  int reach = 120;          // words that are at most so far apart are joined
   int occurrences_min = 2;  // rarer words are left out
 };
 

@@ -8,6 +8,7 @@ equal loss curves, bit for bit: compare two --loss-file.
 """
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import sys
@@ -17,8 +18,7 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(_ROOT / "examples"), str(_ROOT / "bazel-bin" / "client" / "python" / "site")]
 
 import launcher  # noqa: E402
-
-_SIZES = ("tiny", "small", "medium")  # of model.SIZES; not imported, for that would load torch
+from model_size import SIZES  # noqa: E402
 
 
 def parse_options(arguments: List[str]) -> argparse.Namespace:
@@ -28,7 +28,7 @@ def parse_options(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument("--microbatches", type=_positive, default=4, help="of one iteration")
     parser.add_argument("--samples", type=_positive, default=2, help="of one microbatch")
     parser.add_argument("--iterations", type=_positive, default=200)
-    parser.add_argument("--size", choices=_SIZES, default="small", help="of the model")
+    parser.add_argument("--size", choices=tuple(SIZES), default="small", help="of the model")
     parser.add_argument("--learning-rate", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--loss-file", metavar="FILE", help="loss curve, JSON lines, hex floats")
@@ -40,6 +40,13 @@ def parse_options(arguments: List[str]) -> argparse.Namespace:
     parser.add_argument("--name", default="gpt", help="of the main job, for pipefill")
     parser.add_argument("--no-pipefill", action="store_true", help="do not attach to pipefill")
     options = parser.parse_args(arguments)
+    layers = SIZES[options.size].layers
+    if options.stages > layers:
+        parser.error(f"--stages: the {layers} layers of size {options.size} cannot be cut into "
+                     f"{options.stages} stages")
+    if not options.no_pipefill and importlib.util.find_spec("pipefill") is None:
+        parser.error("package pipefill not found; bazel build //client/python:site makes it, and "
+                     "PYTHONPATH can name its folder; or train with --no-pipefill")
     if options.pin_cores is None:
         options.pin_cores = _first_cores(options.stages)
     elif not options.pin_cores:

@@ -14,7 +14,8 @@ import torch.distributed as dist
 import licence_texts
 from data import Corpus
 from launcher import EXIT_NEIGHBOUR_LOST, MEETING_VARIABLE
-from model import SIZES, build_stage
+from model import build_stage
+from model_size import SIZES
 from pipeline import NeighbourLost, Pipeline, PipelineOptions
 
 _WARM_UP_ITERATIONS = 20  # the learning rate grows to its value
