@@ -144,7 +144,10 @@ void RankAccount::AbandonBubble() {
 
 void RankAccount::RememberOpen(int64_t end_ns) {
   if (past_.size() >= kClosedBubblesKept) past_.pop_front();
-  past_.push_back({.generation = generation_, .seq = open_->seq, .end_ns = end_ns});
+  past_.push_back({.generation = generation_,
+                   .seq = open_->seq,
+                   .begin_ns = open_->begin_ns,
+                   .end_ns = end_ns});
   open_.reset();
 }
 
@@ -176,7 +179,9 @@ bool RankAccount::TrySettle(const WaitingUnit& waiting) {
 
 bool RankAccount::IsOpenOrToCome(const UnitRecord& unit) const {
   if (!is_attached_ || unit.generation != generation_) return false;
-  if (open_.has_value() && open_->seq == unit.seq) return true;
+  if (open_.has_value() && open_->seq == unit.seq) {
+    return open_->begin_ns == ToSigned(unit.bubble_begin_ns);
+  }
   // Signed, because seq wraps around.
   return static_cast<int32_t>(unit.seq - last_seq_) > 0;
 }
@@ -195,7 +200,8 @@ void RankAccount::Settle(const WaitingUnit& waiting, int64_t bubble_end_ns) {
 
 const RankAccount::PastBubble* RankAccount::FindPast(const UnitRecord& unit) const {
   const auto found = std::find_if(past_.rbegin(), past_.rend(), [&](const PastBubble& past) {
-    return past.generation == unit.generation && past.seq == unit.seq;
+    return past.generation == unit.generation && past.seq == unit.seq &&
+           past.begin_ns == ToSigned(unit.bubble_begin_ns);
   });
   return found == past_.rend() ? nullptr : &*found;
 }

@@ -11,7 +11,7 @@
 //   OnUnit ----> waiting ---- end edge of its bubble, or the rank left ----> split at that end
 //                   |
 //                   +-------- its bubble has begun, but the end was missed --> all of it inside
-//                   +-------- its bubble was never seen to begin ------------> all of it overrun
+//                   +-------- no bubble began when and as it says -----------> all of it overrun
 //
 // Bubbles that closed are remembered (the last kClosedBubblesKept), so a unit may also arrive later
 // than the end of its bubble. Ranks come and go; tasks stay, and so do their totals.
@@ -124,6 +124,7 @@ class RankAccount {
   struct PastBubble {
     uint32_t generation = 0;
     uint32_t seq = 0;
+    int64_t begin_ns = 0;
     int64_t end_ns = 0;
   };
   struct WaitingUnit {

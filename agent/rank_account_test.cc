@@ -20,11 +20,13 @@ EdgeEvent Edge(EdgeKind kind, int64_t at_ms, uint32_t seq, uint64_t iteration = 
           .iteration = iteration};
 }
 
-// A unit in the bubble `seq` that took `cpu_ms`, all of it running.
-UnitRecord UnitIn(uint32_t seq, int64_t start_ms, int64_t cpu_ms) {
+// A unit in the bubble `seq`, which began at 10 ms if nothing else is said, that took `cpu_ms`, all
+// of it running.
+UnitRecord UnitIn(uint32_t seq, int64_t start_ms, int64_t cpu_ms, int64_t begin_ms = 10) {
   return {.start_ns = static_cast<uint64_t>(start_ms * kMs),
           .end_ns = static_cast<uint64_t>((start_ms + cpu_ms) * kMs),
           .cpu_ns = static_cast<uint64_t>(cpu_ms * kMs),
+          .bubble_begin_ns = static_cast<uint64_t>(begin_ms * kMs),
           .seq = seq,
           .seq_after = seq,
           .slot = kSlot,
@@ -173,9 +175,18 @@ TEST_F(RankAccountTest, UnitOfABubbleThatWasNeverSeenIsOverrun) {
   ExpectTask(0, 5);
 }
 
+TEST_F(RankAccountTest, UnitThatNamesAnotherBeginOfItsBubbleIsOverrun) {
+  Begin(10, 1);
+  account_.OnUnit(kTask, UnitIn(1, 11, 2, 9));
+  ExpectTask(0, 2);
+  End(20, 2);
+  account_.OnUnit(kTask, UnitIn(1, 13, 3, 12));
+  ExpectTask(0, 5);
+}
+
 TEST_F(RankAccountTest, WorksAcrossTheWrapOfTheSignalWord) {
   Begin(10, UINT32_MAX);
-  account_.OnUnit(kTask, UnitIn(1, 21, 2));
+  account_.OnUnit(kTask, UnitIn(1, 21, 2, 20));
   ExpectTask(2, 0);
   ASSERT_TRUE(End(14, 0).closed.has_value());
   Begin(20, 1);
@@ -227,9 +238,9 @@ TEST_F(RankAccountTest, RemembersNoMoreClosedBubblesThanItSays) {
     Begin(10 * i + 1, 2 * i + 1);
     End(10 * i + 9, 2 * i + 2);
   }
-  account_.OnUnit(kTask, UnitIn(3, 12, 2));
+  account_.OnUnit(kTask, UnitIn(3, 12, 2, 11));
   ExpectTask(2, 0);
-  account_.OnUnit(kTask, UnitIn(1, 2, 2));
+  account_.OnUnit(kTask, UnitIn(1, 2, 2, 1));
   ExpectTask(2, 2);
 }
 
