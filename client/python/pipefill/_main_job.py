@@ -19,6 +19,11 @@ _STAGE_METHODS = {
 _STAGE_ATTRIBUTES = ("stage", "_stage", "stages", "_stages")
 
 
+# Of pipefill.h; each becomes an attribute of MainJob.
+_FUNCTIONS = ("iteration_begin", "iteration_end", "bubble_begin", "bubble_end", "chunk_begin",
+              "chunk_end", "memory_hint")
+
+
 def _do_nothing(*_):
     return None
 
@@ -100,12 +105,11 @@ class MainJob:
     def __init__(self, library, handle):
         self._library = library
         self._handle = handle
-
-    def _call(self, name):
-        """The library's function for this handle."""
-        if self._library is None:
-            return _do_nothing
-        return functools.partial(getattr(self._library, name), self._handle)
+        for name in _FUNCTIONS:
+            function = _do_nothing
+            if self._library is not None:
+                function = functools.partial(getattr(self._library, "pf_" + name), self._handle)
+            setattr(self, "_" + name, function)
 
     @property
     def is_attached(self):
@@ -114,7 +118,7 @@ class MainJob:
 
     def iteration(self, number):
         """`with job.iteration(i):` is one training step. Numbers grow by one, equal on all ranks."""
-        return _Span(self._call("pf_iteration_begin"), self._call("pf_iteration_end"), number)
+        return _Span(self._iteration_begin, self._iteration_end, number)
 
     def bubble(self, bubble_class, ordinal=0):
         """`with job.bubble("middle", 0):` is a wait during which the device idles.
@@ -123,7 +127,7 @@ class MainJob:
         name the same wait in every iteration. At most 256 names per rank; ordinal < 2**24.
         """
         kind = _look_up(_BUBBLES, "bubble class", bubble_class)
-        return _Span(self._call("pf_bubble_begin"), self._call("pf_bubble_end"), kind, ordinal)
+        return _Span(self._bubble_begin, self._bubble_end, kind, ordinal)
 
     def chunk(self, kind):
         """`with job.chunk("forward"):` is a time in which the device computes.
@@ -132,11 +136,11 @@ class MainJob:
         is a bubble, which gets its name by itself.
         """
         number = _look_up(_CHUNKS, "kind of chunk", kind)
-        return _Span(self._call("pf_chunk_begin"), self._call("pf_chunk_end"), number)
+        return _Span(self._chunk_begin, self._chunk_end, number)
 
     def memory_hint(self, free_bytes):
         """Device memory, in bytes, that this rank leaves alone until the end of the current bubble."""
-        self._call("pf_memory_hint")(free_bytes)
+        self._memory_hint(free_bytes)
 
     def watch(self, pipeline, optimizer=None, first_iteration=0):
         """Reports iterations and chunks of a pipeline by itself; returns `pipeline`.
@@ -171,7 +175,7 @@ class MainJob:
         library, self._library = self._library, None
         if library is not None:
             library.pf_detach(self._handle)
-            self._handle = None
+            self._handle.value = None  # for all who hold it, spans too
 
     def __enter__(self):
         return self
@@ -228,7 +232,7 @@ class _Steps:
     def run_pipeline(self, original, *arguments, **keywords):
         if self._until_optimizer:  # several pipeline steps for one of the optimizer
             self._end()
-        self._job._call("pf_iteration_begin")(self._number)
+        self._job._iteration_begin(self._number)
         self._number += 1
         try:
             result = original(*arguments, **keywords)
@@ -237,7 +241,7 @@ class _Steps:
             raise
         if self._has_optimizer:
             self._until_optimizer = True
-            self._job._call("pf_chunk_begin")(_CHUNKS["other"])
+            self._job._chunk_begin(_CHUNKS["other"])
         else:
             self._end()
         return result
@@ -245,7 +249,7 @@ class _Steps:
     def run_optimizer(self, original, *arguments, **keywords):
         if not self._until_optimizer:
             return original(*arguments, **keywords)
-        self._job._call("pf_chunk_end")()
+        self._job._chunk_end()
         try:
             with self._job.chunk("optimizer"):
                 return original(*arguments, **keywords)
@@ -254,4 +258,4 @@ class _Steps:
 
     def _end(self):
         self._until_optimizer = False
-        self._job._call("pf_iteration_end")()
+        self._job._iteration_end()

@@ -194,9 +194,10 @@ class AttachedTest(unittest.TestCase):
             self.job.watch(schedule)
 
     def test_does_nothing_after_detach(self):
+        bubble = self.job.bubble("head")
         self.job.detach()
         self.assertFalse(self.job.is_attached)
-        with self.job.iteration(1), self.job.bubble("head"):
+        with self.job.iteration(1), bubble, self.job.bubble("head"):
             pass
         self.assertEqual(self.agent.edges(), "")
 
