@@ -298,11 +298,12 @@ void DeviceState::DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit
 
 void DeviceState::DrainRank(Instant now) {
   const Drained<EdgeEvent> drained = rank_->reader.Drain(now);
-  for (const EdgeEvent& edge : drained.records) TakeEdge(edge);
+  // What was dropped is older than what is left.
   if (drained.dropped > 0) {
     account_.OnEdgesDropped(drained.dropped);
     trace_.Append(DroppedRecord(rank_->rank_key, 0, drained.dropped));
   }
+  for (const EdgeEvent& edge : drained.records) TakeEdge(edge);
   if (drained.rejected > 0) {
     spdlog::warn("edges_rejected device={} count={}", name(), drained.rejected);
   }
