@@ -59,11 +59,11 @@ class Demo:
         scale = self.options.scale
         return {
             "embed-text": [PYTHON, self.example("batch_inference/job.py"),
-                           "--passes", str(max(1, round(4 * scale)))],
+                           "--passes", str(max(1, round(3 * scale)))],
             "train-classifier": [PYTHON, self.example("fill_training/job.py"),
-                                 "--steps", str(max(50, round(600 * scale)))],
+                                 "--steps", str(max(50, round(3000 * scale)))],
             "word-graph": [os.path.join(self.bin, "examples/graph_cpp/graph"),
-                           "--rounds", str(max(10, round(60 * scale)))],
+                           "--rounds", str(max(10, round(300 * scale)))],
         }
 
     @staticmethod
