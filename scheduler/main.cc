@@ -69,7 +69,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? pipefill::kExitOk : pipefill::kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "schedulerd: " << error.what() << "; see --help" << std::endl;
+    return pipefill::kExitUsage;
   }
   return pipefill::Run(flags);
 }

@@ -34,6 +34,7 @@ void SchedulerLoop::Start() {
   Publish();
   PlanIfDue();
   ArmDeadlineTimer();
+  RunKeepAlive();
 }
 
 absl::Status SchedulerLoop::Post(Message message) {
@@ -141,12 +142,10 @@ void SchedulerLoop::HandleAgent(SessionId session, AgentRegistered hello) {
 }
 
 void SchedulerLoop::HandleAgent(SessionId session, AgentReported report) {
-  const Node* node = state_.nodes().FindBySession(session);
-  if (node == nullptr) {
+  if (state_.nodes().FindBySession(session) == nullptr) {
     batch_.closings.emplace_back(session, StaleStream());
     return;
   }
-  batch_.actions.emplace_back(RenewLease{node->name});
   Carry({.events = {std::move(report)}, .actions = {}});
 }
 
@@ -272,6 +271,13 @@ void SchedulerLoop::ArmPlanTimer(Instant at) {
   });
 }
 
+void SchedulerLoop::RunKeepAlive() {
+  if (is_halted_) return;
+  const Instant now = dependencies_.clock.Now();
+  for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
+  dependencies_.loop.PostAt(now + limits_.keep_alive_period, [this] { RunKeepAlive(); });
+}
+
 void SchedulerLoop::RunDeadlines() {
   if (is_halted_) return;
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
@@ -281,7 +287,7 @@ void SchedulerLoop::RunDeadlines() {
       batch_.closings.emplace_back(
           *node->session, absl::AbortedError("nothing was heard for too long; dial again"));
     }
-    Carry(GiveUpNode(state_, name));
+    Carry(GiveUpNode(state_, name, time_.now));
   }
   Carry(GiveUpOverdue(state_, time_.now));
   if (!Commit()) return;

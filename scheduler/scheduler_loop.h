@@ -51,6 +51,8 @@ struct LoopLimits {
   size_t requests_max = 10'000;  // requests of users that wait for the loop
   size_t waiters_max = 10'000;   // calls that wait for a job
   size_t batch_max = 1'024;      // messages that share a sync
+  // How often agents hear something, if only that schedulerd is there.
+  absl::Duration keep_alive_period = absl::Seconds(3);
 };
 
 class SchedulerLoop {
@@ -104,6 +106,8 @@ class SchedulerLoop {
   void PlanIfDue();
   void RunPlan();
   void ArmPlanTimer(Instant at);
+  // Tells agents that were heard of lately that schedulerd is there.
+  void RunKeepAlive();
   // Gives up what has been silent for too long.
   void RunDeadlines();
   void ArmDeadlineTimer();

@@ -1,5 +1,6 @@
 #include "scheduler/server.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -41,6 +42,12 @@ scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   return limits;
 }
 
+scheduler::LoopLimits LoopLimitsOf(const Settings& settings) {
+  scheduler::LoopLimits limits;
+  limits.keep_alive_period = settings.agent_lease / 3;
+  return limits;
+}
+
 scheduler::AgentTerms TermsOf(const Settings& settings) {
   scheduler::AgentTerms terms;
   terms.lease = settings.agent_lease;
@@ -55,6 +62,11 @@ void EndProcess(const absl::Status& status) {
   _exit(kExitFailure);
 }
 
+// gRPC's own lines are for developers: what matters comes back as a status.
+void LogForGrpc(gpr_log_func_args* line) {
+  spdlog::debug("grpc {}:{} {}", line->file, line->line, line->message);
+}
+
 struct Listening {
   std::unique_ptr<grpc::Server> server;
   std::string address;
@@ -62,6 +74,7 @@ struct Listening {
 
 absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* users,
                                  grpc::Service* agents) {
+  gpr_set_log_function(LogForGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   int port = 0;
   grpc::ServerBuilder builder;
@@ -107,7 +120,7 @@ struct Server::Parts {
               .policy = *policy,
               .board = board,
               .on_fatal = EndProcess},
-             {}, std::move(state)),
+             LoopLimitsOf(settings), std::move(state)),
         users({dependencies.clock, *events, loop, board, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
                           .spec_max_bytes = settings.spec_max_bytes},

@@ -104,7 +104,7 @@ TEST_F(ServerTest, JobGoesFromSubmissionThroughAgentToItsEnd) {
   EXPECT_EQ(launch->launch().spec().memory_bytes(), int64_t{1} << 30);
   const v1::AttemptKey key = launch->launch().key();
   agent.SendStarted(key);
-  agent.Settle();
+  ASSERT_TRUE(agent.Settle());
   EXPECT_EQ(Get(id).state(), v1::JOB_STATE_RUNNING);
   EXPECT_EQ(Get(id).attempts(0).state(), v1::ATTEMPT_STATE_RUNNING);
 

@@ -54,13 +54,28 @@ absl::Status CheckListen(const std::string& listen) {
                           "no TLS; use 127.0.0.1"));
 }
 
+// Agents report once a second; three reports may be late before anything comes of it.
+constexpr absl::Duration kSilenceMin = absl::Seconds(3);
+
 absl::Status CheckTimes(const Settings& settings) {
-  if (settings.agent_lease < settings.agent_lost_after) return absl::OkStatus();
+  if (settings.agent_lease < kSilenceMin) {
+    return Bad("agent_lease", absl::StrCat(pipefill::FormatDuration(settings.agent_lease),
+                                           " is less than 3s, which is too little for a busy "
+                                           "network"));
+  }
+  if (settings.agent_lost_after - settings.agent_lease >= kSilenceMin) return absl::OkStatus();
   return Bad("agent_lost_after",
              absl::StrCat(pipefill::FormatDuration(settings.agent_lost_after),
-                          " must be more than agent_lease, ",
+                          " must be at least 3s more than agent_lease, ",
                           pipefill::FormatDuration(settings.agent_lease),
                           ": an agent parks its tasks before they are placed elsewhere"));
+}
+
+absl::Status CheckLogLevel(const std::string& level) {
+  if (level == "error" || level == "warn" || level == "info" || level == "debug") {
+    return absl::OkStatus();
+  }
+  return Bad("log_level", absl::StrCat("\"", level, "\" is not error, warn, info or debug"));
 }
 
 }  // namespace
@@ -83,6 +98,7 @@ absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config) {
   if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
   RETURN_IF_ERROR(CheckListen(settings.listen));
   RETURN_IF_ERROR(CheckTimes(settings));
+  RETURN_IF_ERROR(CheckLogLevel(settings.log_level));
   const auto policy = MakePolicyByName(settings.policy);
   if (!policy.ok()) return Bad("policy", policy.status().message());
   return settings;

@@ -4,7 +4,8 @@ namespace pipefill::scheduler {
 
 const std::string& NodeOf(const Action& action) {
   return std::visit(Overloaded{
-                        [](const RenewLease& a) -> const std::string& { return a.node; },
+                        [](const WelcomeAgent& a) -> const std::string& { return a.node; },
+                        [](const KeepAgentAlive& a) -> const std::string& { return a.node; },
                         [](const LaunchAttempt& a) -> const std::string& { return a.device.node; },
                         [](const StopAttempt& a) -> const std::string& { return a.node; },
                         [](const AcknowledgeEnd& a) -> const std::string& { return a.node; },

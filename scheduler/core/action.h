@@ -16,8 +16,13 @@
 
 namespace pipefill::scheduler {
 
-// Answers a hello or a report, and so renews the agent's lease.
-struct RenewLease {
+// Answers a hello.
+struct WelcomeAgent {
+  std::string node;
+};
+
+// Renews the agent's lease when nothing else is to be said.
+struct KeepAgentAlive {
   std::string node;
 };
 
@@ -39,7 +44,8 @@ struct AcknowledgeEnd {
   AttemptKey attempt;
 };
 
-using Action = std::variant<RenewLease, LaunchAttempt, StopAttempt, AcknowledgeEnd>;
+using Action =
+    std::variant<WelcomeAgent, KeepAgentAlive, LaunchAttempt, StopAttempt, AcknowledgeEnd>;
 
 // The node that an action is for.
 const std::string& NodeOf(const Action& action);

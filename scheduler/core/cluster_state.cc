@@ -59,7 +59,7 @@ ClusterSnapshot ClusterState::Snapshot(Instant now) const {
   ClusterSnapshot snapshot;
   snapshot.now = now;
   for (const auto& [name, node] : nodes_.nodes()) {
-    if (!node->is_connected()) continue;
+    if (!IsHeard(*node, now)) continue;
     for (size_t i = 0; i < node->devices.size(); ++i) {
       snapshot.devices.push_back(SnapshotDevice(*node, i, LiveAttemptsOf(name)));
     }
@@ -80,6 +80,19 @@ std::optional<Instant> ClusterState::NextDeadline() const {
     if (!next.has_value() || deadline < *next) next = deadline;
   }
   return next;
+}
+
+bool ClusterState::IsHeard(const Node& node, Instant now) const {
+  return node.is_connected() &&
+         now - node.heard_at <= limits_.agent_lost_after - limits_.agent_lease;
+}
+
+std::vector<std::string> ClusterState::HeardNodes(Instant now) const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : nodes_.nodes()) {
+    if (IsHeard(*node, now)) names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<std::string> ClusterState::SilentNodes(Instant now) const {

@@ -84,7 +84,12 @@ class ClusterState {
   ClusterSnapshot Snapshot(Instant now) const;
   JobTableView SnapshotJobs() { return jobs_.Snapshot(); }
 
-  // --- Silence. ---
+  // --- Silence ---
+
+  // Connected nodes that were heard of lately, and may therefore be kept alive and given jobs.
+  // "Lately" is lost_after - lease: an agent whose words do not arrive has run out of its lease by
+  // the time it is given up, even if ours arrive there.
+  std::vector<std::string> HeardNodes(Instant now) const;
 
   // When SilentNodes or OverdueAttempts will next say something, if nothing is heard until then.
   std::optional<Instant> NextDeadline() const;
@@ -99,7 +104,7 @@ class ClusterState {
   absl::Status CheckSubmissionReplay(const JobSubmitted& event) const;
   absl::Status CheckSubmission(const JobSubmitted& event) const;
   absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
-  absl::Status CheckPlacement(const AttemptPlaced& event) const;
+  absl::Status CheckPlacement(const AttemptPlaced& event, Instant now) const;
   absl::Status CheckRegistration(const AgentRegistered& event, Instant now) const;
 
   void ApplyEvent(const JobSubmitted& event, const EventTime& time);
@@ -112,6 +117,7 @@ class ClusterState {
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
   void ApplyEvent(const AgentLost& event, const EventTime& time);
 
+  bool IsHeard(const Node& node, Instant now) const;
   // Moves the job, and keeps `pending_` and `counts_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
 

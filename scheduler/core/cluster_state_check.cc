@@ -33,7 +33,7 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
       Overloaded{
           [&](const JobSubmitted& e) { return CheckSubmission(e); },
           [&](const CancelRequested&) { return absl::OkStatus(); },
-          [&](const AttemptPlaced& e) { return CheckPlacement(e); },
+          [&](const AttemptPlaced& e) { return CheckPlacement(e, now); },
           [&](const AttemptStarted&) { return absl::OkStatus(); },
           [&](const AttemptEnded&) { return absl::OkStatus(); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
@@ -120,9 +120,9 @@ absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) cons
   return absl::OkStatus();
 }
 
-absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event) const {
+absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant now) const {
   const Node* node = nodes_.Find(event.device.node);
-  if (node == nullptr || !node->is_connected()) {
+  if (node == nullptr || !IsHeard(*node, now)) {
     return absl::AbortedError(absl::StrCat("node ", event.device.node, " is away"));
   }
   auto device = std::find_if(node->devices.begin(), node->devices.end(),
@@ -130,15 +130,15 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event) const {
   if (device == node->devices.end()) {
     return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
   }
-  const DeviceSnapshot now = SnapshotDevice(
+  const DeviceSnapshot left = SnapshotDevice(
       *node, static_cast<size_t>(device - node->devices.begin()), LiveAttemptsOf(node->name));
   const int64_t need_bytes = jobs_.Find(event.attempt.job)->spec->memory_bytes;
-  if (now.main_job != MainJobUse::kFilled || !now.has_seat() ||
-      need_bytes > now.memory_free_bytes) {
+  if (left.main_job != MainJobUse::kFilled || !left.has_seat() ||
+      need_bytes > left.memory_free_bytes) {
     return absl::AbortedError(
         absl::StrCat(Describe(event.device), " cannot take job ", event.attempt.job.value(),
-                     " any more: resident=", now.resident, "/", now.resident_limit,
-                     " free=", FormatBytes(now.memory_free_bytes)));
+                     " any more: resident=", left.resident, "/", left.resident_limit,
+                     " free=", FormatBytes(left.memory_free_bytes)));
   }
   return absl::OkStatus();
 }

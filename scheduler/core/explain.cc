@@ -77,31 +77,24 @@ std::string ExplainReason(const PendingReason& reason, Instant now) {
 }
 
 std::string ExplainEnd(const AttemptEnd& end) {
-  std::string text;
+  if (!end.text.empty()) return end.text;
   switch (end.cause) {
     case EndCause::kUnknown:
-      text = "ended for a reason that this schedulerd does not know";
-      break;
+      return "ended for a reason that this schedulerd does not know";
     case EndCause::kExited:
-      text = absl::StrCat("exited with code ", end.exit_code);
-      break;
+      return absl::StrCat("exit code ", end.exit_code);
     case EndCause::kSignalled:
-      text = absl::StrCat("killed by signal ", end.signal);
-      break;
+      return absl::StrCat("ended by signal ", end.signal);
     case EndCause::kOutOfMemory:
-      text = "went over its memory and was killed";
-      break;
+      return "out of memory";
     case EndCause::kLaunchFailed:
-      text = "could not be started";
-      break;
+      return "could not be started";
     case EndCause::kCancelled:
-      text = "stopped on request";
-      break;
+      return "stopped on request";
     case EndCause::kLost:
-      text = "lost with its agent";
-      break;
+      return "lost with its agent";
   }
-  return end.text.empty() ? text : absl::StrCat(text, ": ", end.text);
+  return "";
 }
 
 std::string ExplainJobEnd(const Job& job) {
@@ -113,7 +106,7 @@ std::string ExplainJobEnd(const Job& job) {
       return end;
     case JobPhase::kCancelled:
       if (job.attempts.back().end.cause == EndCause::kCancelled) return "cancelled by the user";
-      return absl::StrCat("cancelled by the user; its last attempt ", end);
+      return absl::StrCat("cancelled by the user; its last attempt: ", end);
     default:
       if (job.spec->retries == 0) return end;
       return absl::StrCat(end, "; its ", Count(job.failures, "attempt"), " all failed");

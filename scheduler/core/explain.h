@@ -19,8 +19,7 @@ std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now);
 // Without the place in line.
 std::string ExplainReason(const PendingReason& reason, Instant now);
 
-// "exited with code 3", "killed by signal 9 (Killed)", "went over its memory; ..."; with what the
-// agent says behind it.
+// What the agent says of it; if it says nothing, the cause: "exit code 3", "ended by signal 9".
 std::string ExplainEnd(const AttemptEnd& end);
 // How a terminal job ended; empty if it has not.
 std::string ExplainJobEnd(const Job& job);

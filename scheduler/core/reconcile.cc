@@ -4,6 +4,7 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
+#include "common/quantity.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -27,13 +28,17 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
 void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool is_restarted,
                    Decision* decision) {
   if (is_restarted) {
-    decision->events.emplace_back(LostEnd(
-        attempt.key, absl::StrCat("the agent of node ", attempt.device.node, " was restarted")));
+    decision->events.emplace_back(
+        LostEnd(attempt.key, absl::StrCat("its agent was restarted: node=", attempt.device.node)));
     return;
   }
   const Job& job = **state.FindJob(attempt.key.job);
-  if (job.phase != JobPhase::kStarting) return;
-  decision->actions.emplace_back(LaunchAttempt{attempt.key, attempt.device, job.spec});
+  if (job.phase == JobPhase::kStarting) {
+    decision->actions.emplace_back(LaunchAttempt{attempt.key, attempt.device, job.spec});
+    return;
+  }
+  const EndCause cause = job.phase == JobPhase::kStopping ? EndCause::kCancelled : EndCause::kLost;
+  decision->actions.emplace_back(StopAttempt{attempt.device.node, attempt.key, cause});
 }
 
 // The agent names an attempt.
@@ -56,7 +61,7 @@ void DecideNamed(const ClusterState& state, const std::string& node, const Attem
 
 Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
   Decision decision;
-  decision.actions.emplace_back(RenewLease{hello.node});
+  decision.actions.emplace_back(WelcomeAgent{hello.node});
   const Node* before = state.nodes().Find(hello.node);
   const bool is_restarted =
       before != nullptr && !before->boot_id.empty() && before->boot_id != hello.boot_id;
@@ -89,11 +94,13 @@ Decision ReconcileEnd(const ClusterState& state, const std::string& node,
   return decision;
 }
 
-Decision GiveUpNode(const ClusterState& state, const std::string& node) {
+Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant now) {
   Decision decision;
+  const absl::Duration silence = now - state.nodes().Find(node)->heard_at;
+  const std::string text = absl::StrCat("its agent was lost: node=", node,
+                                        " silent=", pipefill::FormatDuration(silence));
   for (const auto& [fence, attempt] : state.LiveAttemptsOf(node)) {
-    decision.events.emplace_back(
-        LostEnd(attempt.key, absl::StrCat("the agent of node ", node, " fell silent")));
+    decision.events.emplace_back(LostEnd(attempt.key, text));
   }
   decision.events.emplace_back(AgentLost{node});
   return decision;
@@ -103,9 +110,8 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
   Decision decision;
   for (const AttemptKey& key : state.OverdueAttempts(now)) {
     const std::string& node = (*state.FindJob(key.job))->live_attempt().device.node;
-    decision.events.emplace_back(LostEnd(
-        key,
-        absl::StrCat("the agent of node ", node, " came back without it and without its end")));
+    decision.events.emplace_back(
+        LostEnd(key, absl::StrCat("its agent came back without it: node=", node)));
     decision.actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
   }
   return decision;

@@ -3,14 +3,16 @@
 //
 // An agent that dials in names the attempts that run on its node:
 //
-//   our state \ agent      names it                      does not name it
-//   --------------------   ---------------------------   ------------------------------------------
-//   live, not started      it has started                agent restarted: lost; else launch again
-//   live, started          -                             agent restarted: lost; else wait for its
-//   end live, being stopped    stop again                    agent restarted: lost; else wait for
-//   its end unknown or ended       stop, to be reported as lost  -
+//   our state \ agent     names it            does not name it
+//   -------------------   -----------------   ------------------------------------------
+//   live, not started     it has started      agent restarted: lost; else launch again
+//   live, started         -                   agent restarted: lost; else stop, see below
+//   live, being stopped   stop again          agent restarted: lost; else stop again
+//   unknown or ended      stop, to be lost    -
 //
-// "Wait" is bounded: see ClusterState::OverdueAttempts.
+// An agent that is told to stop what it does not run tells its end: the real one if it still has it
+// to tell, otherwise the cause that the command names. How long that may take is bounded: see
+// ClusterState::OverdueAttempts.
 //
 // Pure.
 #ifndef SCHEDULER_CORE_RECONCILE_H_
@@ -41,8 +43,8 @@ Decision ReconcileStart(const ClusterState& state, const std::string& node,
 Decision ReconcileEnd(const ClusterState& state, const std::string& node,
                       const AttemptEnded& ended);
 
-// Ends the node's attempts as lost, then the node itself.
-Decision GiveUpNode(const ClusterState& state, const std::string& node);
+// Ends the node's attempts as lost, then the node itself. REQUIRES: the node is known.
+Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant now);
 // Ends the attempts that did not show up in time as lost.
 Decision GiveUpOverdue(const ClusterState& state, Instant now);
 

@@ -63,7 +63,11 @@ absl::StatusOr<std::vector<Device>> ReadDevices(
   return read;
 }
 
-void Fill(const RenewLease&, const AgentTerms& terms, v1::AgentCommand* command) {
+void Fill(const KeepAgentAlive&, const AgentTerms&, v1::AgentCommand* command) {
+  command->mutable_keep_alive();
+}
+
+void Fill(const WelcomeAgent&, const AgentTerms& terms, v1::AgentCommand* command) {
   command->mutable_welcome()->set_lease_ns(absl::ToInt64Nanoseconds(terms.lease));
 }
 

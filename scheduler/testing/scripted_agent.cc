@@ -61,34 +61,34 @@ void ScriptedAgent::SendReport() {
   for (const v1::Device& device : options_.devices) {
     *message.mutable_report()->add_devices() = device;
   }
-  ++welcomes_due_;
   Send(message);
 }
 
 std::optional<v1::AgentCommand> ScriptedAgent::NextCommand() {
-  if (commands_.empty()) {
-    v1::AgentCommand command;
-    while (stream_->Read(&command)) {
-      if (!command.has_welcome()) return command;
-      --welcomes_due_;
-    }
-    return std::nullopt;
+  v1::AgentCommand command;
+  if (!commands_.empty()) {
+    command = std::move(commands_.front());
+    commands_.pop_front();
+    return command;
   }
-  v1::AgentCommand command = std::move(commands_.front());
-  commands_.pop_front();
-  return command;
+  while (stream_->Read(&command)) {
+    if (!command.has_welcome() && !command.has_keep_alive()) return command;
+  }
+  return std::nullopt;
 }
 
-void ScriptedAgent::Settle() {
-  SendReport();
+bool ScriptedAgent::Settle() {
+  // The end of an attempt that never was is acknowledged, after all that was said before.
+  SendExited(v1::AttemptKey(), 0);
   v1::AgentCommand command;
-  while (welcomes_due_ > 0 && stream_->Read(&command)) {
-    if (command.has_welcome()) {
-      --welcomes_due_;
-    } else {
-      commands_.push_back(command);
+  while (stream_->Read(&command)) {
+    if (command.has_welcome() || command.has_keep_alive()) continue;
+    if (command.has_end_acknowledged() && command.end_acknowledged().key().job_id() == 0) {
+      return true;
     }
+    commands_.push_back(command);
   }
+  return false;
 }
 
 grpc::Status ScriptedAgent::WaitForEnd() {

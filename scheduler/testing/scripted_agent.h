@@ -40,10 +40,11 @@ class ScriptedAgent {
   void SendStarted(const v1::AttemptKey& key);
   void SendExited(const v1::AttemptKey& key, int exit_code);
   void SendReport();
-  // The next command that is no welcome; nullopt if the stream ended.
+  // The next command that is neither welcome nor keep-alive; nullopt if the stream ended.
   std::optional<v1::AgentCommand> NextCommand();
-  // Returns when schedulerd has dealt with all that was sent so far.
-  void Settle();
+  // False if the stream ended; otherwise returns when schedulerd has dealt with all that was sent
+  // so far.
+  bool Settle();
   // Waits for the end of the stream.
   grpc::Status WaitForEnd();
 
@@ -53,8 +54,6 @@ class ScriptedAgent {
   const std::unique_ptr<v1::AgentService::Stub> stub_;
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AgentMessage, v1::AgentCommand>> stream_;
   std::deque<v1::AgentCommand> commands_;
-  // Each hello and each report is answered with one welcome.
-  int welcomes_due_ = 1;
 };
 
 }  // namespace pipefill::scheduler
