@@ -1,6 +1,7 @@
 #include "client/main_job/edge_recorder.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/testing/fakes.h"
@@ -313,7 +314,64 @@ TEST_F(ChunkModeTest, RefusesBubblesFromARankThatReportsChunksAndTheOtherWayRoun
   EXPECT_EQ(other->calls_misplaced.load(), 1u);
 }
 
-// Whatever a program calls in whatever order.
+// Any call of a program that knows no rules.
+void Call(EdgeRecorder& recorder, int call) {
+  switch (call) {
+    case 0:
+      return recorder.IterationBegin(7);
+    case 1:
+      return recorder.IterationEnd();
+    case 2:
+      return recorder.BubbleBegin(PF_BUBBLE_HEAD, 0);
+    case 3:
+      return recorder.BubbleEnd();
+    case 4:
+      return recorder.ChunkBegin(PF_CHUNK_FORWARD);
+    case 5:
+      return recorder.ChunkBegin(PF_CHUNK_BACKWARD);
+    case 6:
+      return recorder.ChunkEnd();
+    default:
+      return recorder.MemoryHint(1);
+  }
+}
+
+// Reads edges one by one, as agentd does, and tells whether they make sense.
+struct EdgeChecker {
+  bool Accept(const EdgeEvent& edge) {
+    const bool is_ordered = edge.time_ns >= time_ns;
+    time_ns = edge.time_ns;
+    if (edge.kind == EdgeKind::kBubbleBegin || edge.kind == EdgeKind::kBubbleEnd) ++seq;
+    return is_ordered && edge.seq == seq && Nests(edge.kind);
+  }
+
+  bool Nests(EdgeKind kind) {
+    switch (kind) {
+      case EdgeKind::kIterationBegin:
+        return !std::exchange(in_iteration, true);
+      case EdgeKind::kIterationEnd:
+        return std::exchange(in_iteration, false) && !in_bubble && !in_chunk;
+      case EdgeKind::kBubbleBegin:
+        return in_iteration && !in_chunk && !std::exchange(in_bubble, true);
+      case EdgeKind::kBubbleEnd:
+        return std::exchange(in_bubble, false);
+      case EdgeKind::kChunkBegin:
+        return in_iteration && !in_bubble && !std::exchange(in_chunk, true);
+      case EdgeKind::kChunkEnd:
+        return std::exchange(in_chunk, false);
+      case EdgeKind::kMemoryHint:
+        return in_iteration;
+    }
+    return false;
+  }
+
+  bool in_iteration = false;
+  bool in_bubble = false;
+  bool in_chunk = false;
+  uint32_t seq = 0;
+  uint64_t time_ns = 0;
+};
+
 RC_GTEST_PROP(EdgeRecorderPropertyTest, KeepsEdgesInPairsAndThePageInStepWithTheRing, ()) {
   TestSignalPage signal;
   TestWindowPage window;
@@ -323,58 +381,13 @@ RC_GTEST_PROP(EdgeRecorderPropertyTest, KeepsEdgesInPairsAndThePageInStepWithThe
   const auto calls = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 8));
   for (const int call : calls) {
     clock.now_ns += 10;
-    if (call == 0) recorder.IterationBegin(clock.now_ns);
-    if (call == 1) recorder.IterationEnd();
-    if (call == 2) recorder.BubbleBegin(PF_BUBBLE_HEAD, 0);
-    if (call == 3) recorder.BubbleEnd();
-    if (call == 4 || call == 5) recorder.ChunkBegin(call - 3);
-    if (call == 6) recorder.ChunkEnd();
-    if (call == 7) recorder.MemoryHint(1);
+    Call(recorder, call);
   }
 
-  bool in_iteration = false;
-  bool in_bubble = false;
-  bool in_chunk = false;
-  uint32_t seq = 0;
-  uint64_t time_ns = 0;
-  for (const EdgeEvent& edge : ReadEdges(*signal)) {
-    switch (edge.kind) {
-      case EdgeKind::kIterationBegin:
-        RC_ASSERT(!in_iteration);
-        in_iteration = true;
-        break;
-      case EdgeKind::kIterationEnd:
-        RC_ASSERT(in_iteration && !in_bubble && !in_chunk);
-        in_iteration = false;
-        break;
-      case EdgeKind::kBubbleBegin:
-        RC_ASSERT(in_iteration && !in_bubble && !in_chunk);
-        in_bubble = true;
-        ++seq;
-        break;
-      case EdgeKind::kBubbleEnd:
-        RC_ASSERT(in_bubble);
-        in_bubble = false;
-        ++seq;
-        break;
-      case EdgeKind::kChunkBegin:
-        RC_ASSERT(in_iteration && !in_bubble && !in_chunk);
-        in_chunk = true;
-        break;
-      case EdgeKind::kChunkEnd:
-        RC_ASSERT(in_chunk);
-        in_chunk = false;
-        break;
-      case EdgeKind::kMemoryHint:
-        RC_ASSERT(in_iteration);
-        break;
-    }
-    RC_ASSERT(edge.seq == seq);
-    RC_ASSERT(edge.time_ns >= time_ns);
-    time_ns = edge.time_ns;
-  }
-  RC_ASSERT(signal->seq.load() == seq);
-  RC_ASSERT((seq % 2 == 1) == in_bubble);
+  EdgeChecker checker;
+  for (const EdgeEvent& edge : ReadEdges(*signal)) RC_ASSERT(checker.Accept(edge));
+  RC_ASSERT(signal->seq.load() == checker.seq);
+  RC_ASSERT((checker.seq % 2 == 1) == checker.in_bubble);
 }
 
 }  // namespace

@@ -13,6 +13,9 @@
 //          SignalRequest ->  <- AttachReply + [signal page ro], or without one while no rank is attached
 //          at any time       <- Stop: save and leave; SIGTERM follows after half the grace
 //
+// Every page is sealed against resizing (F_SEAL_SHRINK | F_SEAL_GROW) before it is handed out; the SDK
+// refuses others, for reading a page that somebody cut short would kill the process.
+//
 // The connection stays open; its end tells agentd that the rank or task is gone. Neither side ever
 // waits on it afterwards but a task in SignalRequest, which a rank never sends.
 //
