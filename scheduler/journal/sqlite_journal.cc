@@ -71,12 +71,15 @@ absl::Status SyncFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
+bool IsNew(SQLite::Database& database) {
+  return database.execAndGet("PRAGMA application_id").getInt() == 0 &&
+         database.execAndGet("PRAGMA user_version").getInt() == 0 &&
+         database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+}
+
 absl::Status CheckFormat(SQLite::Database& database, const std::string& folder) {
   const int application = database.execAndGet("PRAGMA application_id").getInt();
   const int format = database.execAndGet("PRAGMA user_version").getInt();
-  const bool is_new = application == 0 && format == 0 &&
-                      database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
-  if (is_new) return absl::OkStatus();
   if (application != kApplicationId) {
     return absl::DataLossError(absl::StrCat("state folder ", folder,
                                             " holds a journal.db that schedulerd did not write; ",
@@ -91,16 +94,17 @@ absl::Status CheckFormat(SQLite::Database& database, const std::string& folder) 
   return absl::OkStatus();
 }
 
-void SetUp(SQLite::Database& database) {
+// All or nothing: a kill in between leaves a new store.
+absl::Status MakeTables(SQLite::Database& database, const std::string& folder) {
   database.exec("PRAGMA journal_mode=WAL");
-  database.exec("PRAGMA synchronous=FULL");
   SQLite::Transaction transaction(database);
   database.exec(absl::StrCat("PRAGMA application_id=", kApplicationId));
   database.exec(absl::StrCat("PRAGMA user_version=", SqliteJournal::kFormat));
   database.exec(
-      "CREATE TABLE IF NOT EXISTS journal("
+      "CREATE TABLE journal("
       "sequence INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, record BLOB NOT NULL)");
   transaction.commit();
+  return SyncFolder(folder);
 }
 
 }  // namespace
@@ -125,13 +129,14 @@ absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::Open(
   RETURN_IF_ERROR(CatchErrors(absl::StrCat("open journal ", path), [&] {
     store = std::make_unique<Store>(path);
     store->lock = std::move(lock);
-    RETURN_IF_ERROR(CheckFormat(store->database, state_folder));
-    SetUp(store->database);
+    store->database.exec("PRAGMA synchronous=FULL");
+    RETURN_IF_ERROR(IsNew(store->database) ? MakeTables(store->database, state_folder)
+                                           : CheckFormat(store->database, state_folder));
     store->last_sequence =
         store->database.execAndGet("SELECT ifnull(max(sequence), 0) FROM journal").getInt64();
     store->insert = std::make_unique<SQLite::Statement>(
         store->database, "INSERT INTO journal(sequence, checksum, record) VALUES(?, ?, ?)");
-    return SyncFolder(state_folder);
+    return absl::OkStatus();
   }));
   return std::unique_ptr<SqliteJournal>(new SqliteJournal(std::move(store)));
 }

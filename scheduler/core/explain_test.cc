@@ -1,0 +1,134 @@
+#include "scheduler/core/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/builders.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+PendingReason Reason(PendingCode code) {
+  PendingReason reason;
+  reason.code = code;
+  return reason;
+}
+
+TEST(ExplainReasonTest, BackOffSaysHowLong) {
+  PendingReason reason = Reason(PendingCode::kBackOff);
+  reason.not_before = AtSecond(5);
+  EXPECT_EQ(ExplainReason(reason, AtSecond(3)),
+            "the last attempt failed; the next one may start in 2 s");
+  EXPECT_EQ(ExplainReason(reason, AtSecond(9)),
+            "the last attempt failed; the next one may start in 0 s");
+}
+
+TEST(ExplainReasonTest, NoAgentSaysWhatToStart) {
+  EXPECT_EQ(ExplainReason(Reason(PendingCode::kNoAgent), Instant()),
+            "no agent is connected; start agentd with this schedulerd's address");
+}
+
+TEST(ExplainReasonTest, NoMainJobCountsDevices) {
+  PendingReason reason = Reason(PendingCode::kNoMainJob);
+  reason.devices = 2;
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            "none of 2 devices has a main job whose bubbles may be filled; starts when a training "
+            "run attaches in mode fill");
+  reason.devices_measured = 1;
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            "none of 2 devices has a main job whose bubbles may be filled (1 main rank in mode off "
+            "or report); starts when a training run attaches in mode fill");
+}
+
+TEST(ExplainReasonTest, ResidentLimitCountsSeats) {
+  PendingReason reason = Reason(PendingCode::kResidentLimit);
+  reason.devices_filled = 2;
+  reason.resident = 4;
+  reason.resident_limit = 4;
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            "all 2 devices with a main job are taken: 4 of 4 seats; starts when a task ends");
+}
+
+TEST(ExplainReasonTest, MemoryNamesNeedAndBest) {
+  PendingReason reason = Reason(PendingCode::kMemory);
+  reason.need_bytes = 1024 * kMiB;
+  reason.best_free_bytes = 512 * kMiB;
+  reason.best_device = {"a", "cpu0"};
+  reason.largest_bytes = 2048 * kMiB;
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            "needs 1 GiB; the most that is free on a device with a free seat is 512 MiB (node a, "
+            "cpu0)");
+}
+
+TEST(ExplainReasonTest, MemoryBeyondEveryBudgetIsCalledSo) {
+  PendingReason reason = Reason(PendingCode::kMemory);
+  reason.need_bytes = 4096 * kMiB;
+  reason.largest_bytes = 2048 * kMiB;
+  reason.largest_device = {"a", "cpu1"};
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            "needs 4 GiB, more than any connected device with a main job has: largest is 2 GiB "
+            "(node a, cpu1)");
+}
+
+TEST(ExplainWaitingJobTest, AddsPlaceInLine) {
+  Plan plan;
+  plan.reasons = {Reason(PendingCode::kNoAgent)};
+  plan.waiting = {{JobId(3), 0}, {JobId(5), 0}};
+  EXPECT_EQ(ExplainWaitingJob(plan, JobId(5), Instant()),
+            "no agent is connected; start agentd with this schedulerd's address; 2 of 2 in line");
+}
+
+TEST(ExplainWaitingJobTest, JobThatIsNotPlannedYetIsCalledSo) {
+  EXPECT_EQ(ExplainWaitingJob(Plan(), JobId(5), Instant()),
+            "accepted; the next planning pass looks at it");
+}
+
+TEST(ExplainEndTest, AgentsWordsComeFirst) {
+  AttemptEnd end{.cause = EndCause::kOutOfMemory, .text = "out of memory: 5 MiB of 4 MiB"};
+  EXPECT_EQ(ExplainEnd(end), "out of memory: 5 MiB of 4 MiB");
+  end.text.clear();
+  EXPECT_EQ(ExplainEnd(end), "out of memory");
+}
+
+TEST(ExplainEndTest, EveryCauseHasWords) {
+  for (EndCause cause :
+       {EndCause::kUnknown, EndCause::kExited, EndCause::kSignalled, EndCause::kOutOfMemory,
+        EndCause::kLaunchFailed, EndCause::kCancelled, EndCause::kLost}) {
+    AttemptEnd end;
+    end.cause = cause;
+    EXPECT_NE(ExplainEnd(end), "");
+  }
+}
+
+Job JobIn(JobPhase phase, EndCause cause, int32_t retries) {
+  Job job;
+  job.spec = std::make_shared<const JobSpec>(SpecThatNeeds(kMiB, retries));
+  job.phase = phase;
+  job.failures = retries + 1;
+  job.attempts.resize(1);
+  job.attempts[0].end.cause = cause;
+  job.attempts[0].end.exit_code = 3;
+  return job;
+}
+
+TEST(ExplainJobEndTest, FailureSaysHowOften) {
+  EXPECT_EQ(ExplainJobEnd(JobIn(JobPhase::kFailed, EndCause::kExited, 0)), "exit code 3");
+  EXPECT_EQ(ExplainJobEnd(JobIn(JobPhase::kFailed, EndCause::kExited, 2)),
+            "exit code 3; its 3 attempts all failed");
+}
+
+TEST(ExplainJobEndTest, CancelSaysWhoAndWhat) {
+  EXPECT_EQ(ExplainJobEnd(JobIn(JobPhase::kCancelled, EndCause::kCancelled, 0)),
+            "cancelled by the user");
+  EXPECT_EQ(ExplainJobEnd(JobIn(JobPhase::kCancelled, EndCause::kLost, 0)),
+            "cancelled by the user; its last attempt: lost with its agent");
+  Job never_started = JobIn(JobPhase::kCancelled, EndCause::kCancelled, 0);
+  never_started.attempts.clear();
+  EXPECT_EQ(ExplainJobEnd(never_started), "cancelled before it started");
+}
+
+TEST(ExplainJobEndTest, LivingJobHasNoEnd) {
+  EXPECT_EQ(ExplainJobEnd(JobIn(JobPhase::kRunning, EndCause::kUnknown, 0)), "");
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler

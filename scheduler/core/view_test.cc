@@ -1,0 +1,87 @@
+#include "scheduler/core/view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "scheduler/testing/builders.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<int64_t> IdsOf(const JobPage& page) {
+  std::vector<int64_t> ids;
+  for (const Job* job : page.jobs) ids.push_back(job->id.value());
+  return ids;
+}
+
+// Five jobs, the third of which was cancelled; node "a" is connected, node "b" is away.
+class ViewTest : public testing::Test {
+ protected:
+  ViewTest() {
+    ClusterState state{ClusterLimits{}};
+    for (int64_t id = 1; id <= 5; ++id) {
+      state.Apply(JobSubmitted{JobId(id), "", SpecThatNeeds(kMiB)}, TimeAt(0));
+    }
+    state.Apply(CancelRequested{JobId(3)}, TimeAt(0));
+    state.Apply(HelloFrom("a", 1, {FilledDevice("a", "cpu0")}), TimeAt(0));
+    state.Apply(HelloFrom("b", 2, {FilledDevice("b", "cpu0")}), TimeAt(0));
+    AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+    report.bubbles.resize(2);
+    report.bubbles[0].main_job = "gpt";
+    report.bubbles[1].main_job = "bert";
+    state.Apply(report, TimeAt(0));
+    state.Apply(AgentDisconnected{SessionId(2)}, TimeAt(0));
+    view_.jobs = state.SnapshotJobs();
+    view_.nodes = state.nodes().nodes();
+  }
+
+  ClusterView view_;
+};
+
+TEST_F(ViewTest, PagesRunFromTheNewestToTheOldest) {
+  const JobPage first = ListJobs(view_, {.limit = 2, .cursor = JobId(0)});
+  EXPECT_THAT(IdsOf(first), ElementsAre(5, 4));
+  const JobPage second = ListJobs(view_, {.limit = 2, .cursor = first.next_cursor});
+  EXPECT_THAT(IdsOf(second), ElementsAre(3, 2));
+  const JobPage third = ListJobs(view_, {.limit = 2, .cursor = second.next_cursor});
+  EXPECT_THAT(IdsOf(third), ElementsAre(1));
+  EXPECT_EQ(third.next_cursor, JobId(0));
+}
+
+TEST_F(ViewTest, FullLastPageHasNoNext) {
+  EXPECT_EQ(ListJobs(view_, {.limit = 5, .cursor = JobId(0)}).next_cursor, JobId(0));
+}
+
+TEST_F(ViewTest, ActiveOnlyLeavesOutEndedJobs) {
+  const JobPage page = ListJobs(view_, {.limit = 10, .cursor = JobId(0), .is_active_only = true});
+  EXPECT_THAT(IdsOf(page), ElementsAre(5, 4, 2, 1));
+}
+
+TEST_F(ViewTest, CursorBeyondTheNewestBeginsAtTheNewest) {
+  EXPECT_THAT(IdsOf(ListJobs(view_, {.limit = 1, .cursor = JobId(99)})), ElementsAre(5));
+}
+
+TEST_F(ViewTest, DevicesAndNodesAreThoseOfConnectedNodes) {
+  ASSERT_EQ(ListDevices(view_).size(), 1U);
+  EXPECT_EQ(ListDevices(view_)[0].key.node, "a");
+  EXPECT_THAT(ListConnectedNodes(view_), ElementsAre("a"));
+}
+
+TEST_F(ViewTest, BubblesAreFilteredByMainJob) {
+  EXPECT_EQ(ListBubbles(view_, "").size(), 2U);
+  EXPECT_EQ(ListBubbles(view_, "bert").size(), 1U);
+  EXPECT_THAT(ListBubbles(view_, "t5"), IsEmpty());
+}
+
+TEST_F(ViewTest, UnknownJobIsNotFound) {
+  EXPECT_EQ(FindJob(view_, JobId(6)).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ((*FindJob(view_, JobId(5)))->id, JobId(5));
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler

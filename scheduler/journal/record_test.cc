@@ -1,0 +1,67 @@
+#include "scheduler/journal/record.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "scheduler/testing/builders.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+const AttemptKey kKey{JobId(3), AttemptNumber(2), Fence(9)};
+
+// Encodes and decodes.
+template <typename T>
+T Copy(const T& event) {
+  const auto decoded = DecodeRecord(EncodeRecord(event, TimeAt(5).wall));
+  EXPECT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->wall, TimeAt(5).wall);
+  return std::get<T>(decoded->event);
+}
+
+TEST(RecordTest, SubmissionSurvives) {
+  JobSpec spec = SpecThatNeeds(kMiB, 2);
+  spec.env = {{"A", "1"}};
+  spec.workdir = "/data";
+  const JobSubmitted copy = Copy(JobSubmitted{JobId(3), "key", spec});
+  EXPECT_EQ(copy.job, JobId(3));
+  EXPECT_EQ(copy.key, "key");
+  EXPECT_EQ(copy.spec, spec);
+}
+
+TEST(RecordTest, CancelSurvives) { EXPECT_EQ(Copy(CancelRequested{JobId(3)}).job, JobId(3)); }
+
+TEST(RecordTest, PlacementSurvives) {
+  const AttemptPlaced copy = Copy(AttemptPlaced{kKey, {"a", "cpu0"}});
+  EXPECT_EQ(copy.attempt, kKey);
+  EXPECT_EQ(copy.device, (DeviceKey{"a", "cpu0"}));
+}
+
+TEST(RecordTest, StartSurvives) { EXPECT_EQ(Copy(AttemptStarted{kKey}).attempt, kKey); }
+
+TEST(RecordTest, EndSurvivesWithoutItsProgress) {
+  AttemptEnded ended = EndOf(kKey, EndCause::kSignalled);
+  ended.end.signal = 9;
+  ended.end.text = "ended by signal 9";
+  ended.progress.units = 4;
+  const AttemptEnded copy = Copy(ended);
+  EXPECT_EQ(copy.attempt, kKey);
+  EXPECT_EQ(copy.end, ended.end);
+  EXPECT_EQ(copy.progress, FillProgress());
+}
+
+TEST(RecordTest, EventOfNewerVersionIsRefused) {
+  // Field 200, which no version so far has.
+  const std::string record = "\xc2\x0c\x00";
+  EXPECT_EQ(DecodeRecord(absl::string_view(record.data(), 3)).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(RecordTest, RandomBytesAreDataLoss) {
+  EXPECT_EQ(DecodeRecord("\xff\xff\xff").status().code(), absl::StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler

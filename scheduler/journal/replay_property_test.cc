@@ -1,0 +1,212 @@
+// Random events, of which Check lets some pass: the invariants of cluster_state.h hold after each,
+// and the journal gives the same state again.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scheduler/core/reconcile.h"
+#include "scheduler/journal/memory_journal.h"
+#include "scheduler/journal/record.h"
+#include "scheduler/journal/recovery.h"
+#include "scheduler/testing/builders.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+constexpr int kNodes = 2;
+constexpr int kJobsMax = 6;
+constexpr int kSeats = 2;
+
+std::string NodeName(int node) { return absl::StrCat("n", node); }
+
+std::vector<Device> DevicesOf(int node) {
+  return {FilledDevice(NodeName(node), "d0", kSeats, 300),
+          FilledDevice(NodeName(node), "d1", 1, 200)};
+}
+
+// The durable part of a job, as text.
+std::string Describe(const Job& job) {
+  std::string text = absl::StrCat(job.id.value(), " ", job.key, " ", PhaseName(job.phase), " ",
+                                  job.failures, " ", job.is_cancel_requested);
+  for (const Attempt& attempt : job.attempts) {
+    absl::StrAppend(&text, " [", attempt.number.value(), " ", attempt.fence.value(), " ",
+                    attempt.device.node, " ", attempt.device.name, " ",
+                    static_cast<int>(attempt.state), " ", static_cast<int>(attempt.end.cause), " ",
+                    attempt.end.exit_code, "]");
+  }
+  return text;
+}
+
+std::vector<std::string> DescribeAll(const ClusterState& state) {
+  std::vector<std::string> all;
+  for (JobId id(1); id < state.next_job_id(); id = JobId(id.value() + 1)) {
+    all.push_back(Describe(**state.FindJob(id)));
+  }
+  return all;
+}
+
+// A cluster to which random things happen.
+class World {
+ public:
+  void Step() {
+    second_ += *rc::gen::inRange(0, 3);
+    switch (*rc::gen::inRange(0, 9)) {
+      case 0:
+        return Try(
+            JobSubmitted{JobId(*rc::gen::inRange<int64_t>(1, kJobsMax)), AnyKey(), AnySpec()});
+      case 1:
+        return Try(CancelRequested{AnyJob()});
+      case 2:
+      case 3:
+        return Place();
+      case 4:
+        return Try(AttemptStarted{AnyAttempt()});
+      case 5:
+        return Try(AnyEnd());
+      case 6:
+        return DialIn();
+      case 7:
+        return Carry(GiveUpOverdue(state_, AtSecond(second_)));
+      default:
+        return LoseSilentNodes();
+    }
+  }
+
+  void CheckInvariants() {
+    std::set<Fence> fences;
+    std::map<DeviceKey, int64_t> bytes;
+    std::map<DeviceKey, int> residents;
+    int live = 0;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      const Job& job = **state_.FindJob(id);
+      CheckAttempts(job, &fences);
+      if (const auto it = ended_.find(id); it != ended_.end())
+        RC_ASSERT(Describe(job) == it->second);
+      if (IsTerminal(job.phase)) ended_[id] = Describe(job);
+      if (!HasLiveAttempt(job.phase)) continue;
+      ++live;
+      bytes[job.live_attempt().device] += job.spec->memory_bytes;
+      residents[job.live_attempt().device] += 1;
+    }
+    for (const auto& [device, count] : residents) {
+      RC_ASSERT(count <= (device.name == "d0" ? kSeats : 1));
+      RC_ASSERT(bytes[device] <= (device.name == "d0" ? 300 : 200));
+    }
+    RC_ASSERT(state_.counts().running == live);
+    RC_ASSERT(static_cast<size_t>(state_.counts().pending) ==
+              state_.Snapshot(AtSecond(second_)).pending.size());
+  }
+
+  void CheckReplay() {
+    ClusterState again{ClusterLimits{}};
+    const absl::Status status = Recover(journal_, AtSecond(second_), &again);
+    RC_ASSERT(status.ok());
+    RC_ASSERT(DescribeAll(again) == DescribeAll(state_));
+    RC_ASSERT(again.next_job_id() == state_.next_job_id());
+    for (int node = 0; node < kNodes; ++node) {
+      RC_ASSERT(again.LiveAttemptsOf(NodeName(node)).size() ==
+                state_.LiveAttemptsOf(NodeName(node)).size());
+    }
+  }
+
+ private:
+  // At most one attempt of a job is live, and it is the last one; fences are unique and grow.
+  static void CheckAttempts(const Job& job, std::set<Fence>* fences) {
+    Fence last;
+    for (size_t i = 0; i < job.attempts.size(); ++i) {
+      const Attempt& attempt = job.attempts[i];
+      RC_ASSERT(fences->insert(attempt.fence).second);
+      RC_ASSERT(last < attempt.fence);
+      last = attempt.fence;
+      const bool is_live = attempt.state != AttemptState::kEnded;
+      RC_ASSERT(is_live == (HasLiveAttempt(job.phase) && i + 1 == job.attempts.size()));
+    }
+  }
+
+  void Try(const Event& event) {
+    if (!state_.Check(event, AtSecond(second_)).ok()) return;
+    state_.Apply(event, TimeAt(second_));
+    if (IsDurable(event)) {
+      RC_ASSERT(journal_.Append({EncodeRecord(event, TimeAt(second_).wall)}).ok());
+    }
+  }
+
+  // What reconciliation decides is never refused.
+  void Carry(const Decision& decision) {
+    for (const Event& event : decision.events) {
+      RC_ASSERT(state_.Check(event, AtSecond(second_)).ok());
+      Try(event);
+    }
+  }
+
+  JobId AnyJob() { return JobId(*rc::gen::inRange<int64_t>(0, kJobsMax)); }
+  std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
+  JobSpec AnySpec() {
+    return SpecThatNeeds(*rc::gen::inRange<int64_t>(50, 400), *rc::gen::inRange(0, 3));
+  }
+
+  // Of a job that exists, if there is one: current, stale, or made up.
+  AttemptKey AnyAttempt() {
+    const auto job = state_.FindJob(AnyJob());
+    if (!job.ok() || (*job)->attempts.empty()) return {JobId(1), AttemptNumber(1), Fence(1)};
+    const size_t index = *rc::gen::inRange<size_t>(0, (*job)->attempts.size());
+    const Attempt& attempt = (*job)->attempts[index];
+    return {(*job)->id, attempt.number, attempt.fence};
+  }
+
+  AttemptEnded AnyEnd() {
+    AttemptEnded ended =
+        EndOf(AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost,
+                                              EndCause::kOutOfMemory, EndCause::kCancelled));
+    ended.end.exit_code = *rc::gen::inRange(0, 2);
+    return ended;
+  }
+
+  void Place() {
+    const JobId job = AnyJob();
+    if (!state_.FindJob(job).ok()) return;
+    Try(AttemptPlaced{
+        state_.NextAttempt(job),
+        {NodeName(*rc::gen::inRange(0, kNodes)), *rc::gen::element<std::string>("d0", "d1")}});
+  }
+
+  // A hello, new or repeated, with some of what is live and some of what is not.
+  void DialIn() {
+    const int node = *rc::gen::inRange(0, kNodes);
+    AgentRegistered hello = HelloFrom(NodeName(node), ++session_, DevicesOf(node));
+    if (*rc::gen::inRange(0, 3) == 0) hello.boot_id = "boot-2";
+    for (int i = *rc::gen::inRange(0, 4); i > 0; --i) hello.live_attempts.push_back(AnyAttempt());
+    if (!state_.Check(hello, AtSecond(second_)).ok()) return;
+    Carry(ReconcileHello(state_, hello));
+  }
+
+  void LoseSilentNodes() {
+    second_ += *rc::gen::inRange(0, 10);
+    for (const std::string& node : state_.SilentNodes(AtSecond(second_))) {
+      Carry(GiveUpNode(state_, node, AtSecond(second_)));
+    }
+  }
+
+  ClusterState state_{ClusterLimits{}};
+  MemoryJournal journal_;
+  double second_ = 0;
+  uint64_t session_ = 0;
+  std::map<JobId, std::string> ended_;
+};
+
+RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) {
+  World world;
+  for (int i = 0; i < 120; ++i) {
+    world.Step();
+    world.CheckInvariants();
+  }
+  world.CheckReplay();
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler
