@@ -1,0 +1,492 @@
+#include "scheduler/scheduler_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/virtual_time.h"
+#include "planner/policies/fifo.h"
+#include "scheduler/journal/memory_journal.h"
+#include "scheduler/journal/recovery.h"
+#include "scheduler/testing/builders.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+using testing::HasSubstr;
+
+// Keeps what was sent.
+class FakeAgents : public AgentLink {
+ public:
+  void Send(SessionId session, const Action& action) override {
+    sent_.emplace_back(session, action);
+  }
+  void Close(SessionId session, const absl::Status& status) override {
+    closed_.emplace_back(session, status);
+  }
+
+  // All actions of one kind, in order.
+  template <typename T>
+  std::vector<T> All() const {
+    std::vector<T> all;
+    for (const auto& [session, action] : sent_) {
+      if (const T* found = std::get_if<T>(&action)) all.push_back(*found);
+    }
+    return all;
+  }
+
+  std::vector<std::pair<SessionId, Action>> sent_;
+  std::vector<std::pair<SessionId, absl::Status>> closed_;
+};
+
+class SchedulerLoopTest : public testing::Test {
+ protected:
+  SchedulerLoopTest() { Start(); }
+
+  // A schedulerd on the journal as it is.
+  void Start() {
+    ClusterState state{ClusterLimits{}};
+    ASSERT_TRUE(Recover(journal_, time_->Now(), &state).ok());
+    loop_ = std::make_unique<SchedulerLoop>(
+        LoopDependencies{.loop = *time_,
+                         .clock = *time_,
+                         .journal = journal_,
+                         .agents = agents_,
+                         .policy = policy_,
+                         .board = board_,
+                         .on_fatal = [this](const absl::Status& status) { fatal_ = status; }},
+        limits_, std::move(state));
+    loop_->Start();
+    time_->RunReady();
+  }
+
+  // kill -9, and up again: timers and memory are gone, the journal is there.
+  void Restart() {
+    loop_ = nullptr;
+    const Instant now = time_->Now();
+    time_ = std::make_unique<VirtualTime>();
+    time_->AdvanceTo(now);
+    agents_ = FakeAgents();
+    Start();
+  }
+
+  void Say(uint64_t session, decltype(AgentSaid::message) message) {
+    ASSERT_TRUE(loop_->Post(AgentSaid{SessionId(session), std::move(message), nullptr}).ok());
+    time_->RunReady();
+  }
+
+  void DialIn(uint64_t session, std::vector<AttemptKey> live = {},
+              const std::string& boot_id = "boot-1") {
+    AgentRegistered hello = HelloFrom("a", session, {FilledDevice("a", "cpu0")});
+    hello.live_attempts = std::move(live);
+    hello.boot_id = boot_id;
+    Say(session, hello);
+  }
+
+  absl::StatusOr<Submission> Submit(const std::string& key = "", int32_t retries = 0) {
+    absl::StatusOr<Submission> result = absl::UnknownError("not answered");
+    SubmitRequest request{key, SpecThatNeeds(100 * kMiB, retries),
+                          [&](absl::StatusOr<Submission> answer) { result = answer; }};
+    EXPECT_TRUE(loop_->Post(std::move(request)).ok());
+    time_->RunReady();
+    return result;
+  }
+
+  absl::Status Cancel(int64_t job) {
+    absl::Status result = absl::UnknownError("not answered");
+    EXPECT_TRUE(
+        loop_->Post(CancelRequest{JobId(job), [&](absl::Status answer) { result = answer; }}).ok());
+    time_->RunReady();
+    return result;
+  }
+
+  const Job& Get(int64_t id) {
+    view_ = board_.Latest();
+    return **FindJob(*view_, JobId(id));
+  }
+
+  AttemptKey LastLaunched() { return agents_.All<LaunchAttempt>().back().attempt; }
+
+  // Lets time pass while the agent reports every second.
+  void PassReporting(int seconds, uint64_t session = 1) {
+    for (int i = 0; i < seconds; ++i) {
+      time_->AdvanceBy(absl::Seconds(1));
+      Say(session, ReportFrom(session, {FilledDevice("a", "cpu0")}));
+    }
+  }
+
+  LoopLimits limits_;
+  std::unique_ptr<VirtualTime> time_ = std::make_unique<VirtualTime>();
+  MemoryJournal journal_;
+  FakeAgents agents_;
+  FifoPolicy policy_;
+  ViewBoard board_;
+  absl::Status fatal_;
+  std::unique_ptr<SchedulerLoop> loop_;
+  std::shared_ptr<const ClusterView> view_;
+};
+
+// --- Durable first ---
+
+TEST_F(SchedulerLoopTest, NothingIsAnsweredOrSentBeforeItIsOnDisk) {
+  DialIn(1);
+  const size_t sent_before = agents_.sent_.size();
+  bool is_answered = false;
+  bool was_early = false;
+  journal_.OnAppend([&] {
+    // The first append is the submission's; the placement's comes after the answer.
+    if (journal_.appends() == 0) was_early = is_answered;
+    was_early = was_early || agents_.sent_.size() != sent_before;
+  });
+  ASSERT_TRUE(loop_
+                  ->Post(SubmitRequest{"", SpecThatNeeds(kMiB),
+                                       [&](const auto&) {
+                                         is_answered = true;
+                                         EXPECT_EQ(journal_.records().size(), 1U);
+                                       }})
+                  .ok());
+  time_->RunReady();
+  EXPECT_TRUE(is_answered);
+  EXPECT_FALSE(was_early);
+  EXPECT_EQ(journal_.records().size(), 2U);
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, FailedSyncAnswersNobodyAndEndsEverything) {
+  DialIn(1);
+  const size_t sent_before = agents_.sent_.size();
+  journal_.FailAppends(absl::InternalError("disk on fire"));
+
+  EXPECT_EQ(Submit().status().message(), "not answered");
+  EXPECT_EQ(fatal_.message(), "disk on fire");
+
+  journal_.FailAppends(absl::OkStatus());
+  EXPECT_EQ(Submit().status().message(), "not answered");
+  time_->AdvanceBy(absl::Seconds(60));
+  EXPECT_EQ(agents_.sent_.size(), sent_before);
+}
+
+TEST_F(SchedulerLoopTest, RequestsThatWaitTogetherShareOneSync) {
+  int answered = 0;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(
+        loop_->Post(SubmitRequest{"", SpecThatNeeds(kMiB), [&](const auto&) { ++answered; }}).ok());
+  }
+  time_->RunReady();
+  EXPECT_EQ(answered, 5);
+  EXPECT_EQ(journal_.appends(), 1);
+  EXPECT_EQ(journal_.records().size(), 5U);
+}
+
+TEST_F(SchedulerLoopTest, AnsweredJobIsInTheView) {
+  bool is_seen = false;
+  ASSERT_TRUE(loop_
+                  ->Post(SubmitRequest{"", SpecThatNeeds(kMiB),
+                                       [&](absl::StatusOr<Submission> answer) {
+                                         is_seen = FindJob(*board_.Latest(), answer->job).ok();
+                                       }})
+                  .ok());
+  time_->RunReady();
+  EXPECT_TRUE(is_seen);
+}
+
+// --- Submission and cancel ---
+
+TEST_F(SchedulerLoopTest, SameKeyGivesTheSameJobAlsoAfterRestart) {
+  EXPECT_EQ(Submit("k")->job, JobId(1));
+  EXPECT_TRUE(Submit("k")->already_existed);
+  Restart();
+  EXPECT_EQ(Submit("k")->job, JobId(1));
+  EXPECT_TRUE(Submit("k")->already_existed);
+  EXPECT_EQ(Submit("other")->job, JobId(2));
+}
+
+TEST_F(SchedulerLoopTest, CancelIsWrittenOnceAndAnsweredAlike) {
+  ASSERT_TRUE(Submit().ok());
+  EXPECT_TRUE(Cancel(1).ok());
+  const size_t records = journal_.records().size();
+  EXPECT_TRUE(Cancel(1).ok());
+  EXPECT_EQ(journal_.records().size(), records);
+  EXPECT_EQ(Get(1).phase, JobPhase::kCancelled);
+}
+
+TEST_F(SchedulerLoopTest, CancelOfRunningJobStopsItAndWaitsForItsEnd) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Say(1, AttemptStarted{LastLaunched()});
+  EXPECT_TRUE(Cancel(1).ok());
+  ASSERT_EQ(agents_.All<StopAttempt>().size(), 1U);
+  EXPECT_EQ(Get(1).phase, JobPhase::kStopping);
+  Say(1, EndOf(LastLaunched(), EndCause::kCancelled));
+  EXPECT_EQ(Get(1).phase, JobPhase::kCancelled);
+}
+
+TEST_F(SchedulerLoopTest, TooManyRequestsAreRefusedWithTheLimit) {
+  limits_.requests_max = 2;
+  Restart();
+  ASSERT_TRUE(loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}}).ok());
+  ASSERT_TRUE(loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}}).ok());
+  const absl::Status status = loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2 requests wait already"));
+}
+
+TEST_F(SchedulerLoopTest, MessagesBeyondOneBatchComeInTheNext) {
+  limits_.batch_max = 2;
+  Restart();
+  int answered = 0;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(
+        loop_->Post(SubmitRequest{"", SpecThatNeeds(kMiB), [&](const auto&) { ++answered; }}).ok());
+  }
+  time_->RunReady();
+  EXPECT_EQ(answered, 5);
+  EXPECT_EQ(journal_.appends(), 3);
+}
+
+// --- Wait ---
+
+TEST_F(SchedulerLoopTest, WaitIsAnsweredWhenTheJobEndsAndNotBefore) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  int answers = 0;
+  ASSERT_TRUE(loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status) { ++answers; }}).ok());
+  Say(1, AttemptStarted{LastLaunched()});
+  EXPECT_EQ(answers, 0);
+  Say(1, ExitOf(LastLaunched(), 0));
+  EXPECT_EQ(answers, 1);
+}
+
+TEST_F(SchedulerLoopTest, WaitForEndedJobIsAnsweredAtOnce) {
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(Cancel(1).ok());
+  absl::Status result = absl::UnknownError("not answered");
+  ASSERT_TRUE(
+      loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status s) { result = s; }}).ok());
+  time_->RunReady();
+  EXPECT_TRUE(result.ok());
+}
+
+TEST_F(SchedulerLoopTest, WaitForUnknownJobIsNotFound) {
+  absl::Status result;
+  ASSERT_TRUE(
+      loop_->Post(WaitRequest{WaitId(1), JobId(9), [&](absl::Status s) { result = s; }}).ok());
+  time_->RunReady();
+  EXPECT_EQ(result.code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(SchedulerLoopTest, WaitWhoseCallerLeftIsAnsweredOnce) {
+  ASSERT_TRUE(Submit().ok());
+  std::vector<absl::Status> results;
+  ASSERT_TRUE(
+      loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status s) { results.push_back(s); }})
+          .ok());
+  ASSERT_TRUE(loop_->Post(EndWait{WaitId(1)}).ok());
+  time_->RunReady();
+  ASSERT_TRUE(Cancel(1).ok());
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].code(), absl::StatusCode::kCancelled);
+}
+
+// --- Placement ---
+
+TEST_F(SchedulerLoopTest, JobWaitsWithReasonUntilSeatIsFree) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(Submit().ok());
+  EXPECT_EQ(Get(2).phase, JobPhase::kPending);
+  const Plan& plan = *board_.Latest()->plan;
+  EXPECT_EQ(plan.reasons[plan.waiting.at(0).reason].code, PendingCode::kResidentLimit);
+
+  Say(1, ExitOf(LastLaunched(), 0));
+
+  EXPECT_EQ(Get(2).phase, JobPhase::kStarting);
+  EXPECT_EQ(LastLaunched().job, JobId(2));
+}
+
+TEST_F(SchedulerLoopTest, JobsSubmittedWithoutAgentArePlacedWhenOneDialsIn) {
+  ASSERT_TRUE(Submit().ok());
+  EXPECT_TRUE(agents_.All<LaunchAttempt>().empty());
+  DialIn(1);
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, FailedJobIsTriedAgainAfterItsBackOff) {
+  DialIn(1);
+  ASSERT_TRUE(Submit("", /*retries=*/1).ok());
+  Say(1, ExitOf(LastLaunched(), 3));
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+
+  time_->AdvanceBy(absl::Milliseconds(999));
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+  time_->AdvanceBy(absl::Milliseconds(1));
+  ASSERT_EQ(agents_.All<LaunchAttempt>().size(), 2U);
+  EXPECT_EQ(LastLaunched().attempt, AttemptNumber(2));
+}
+
+// --- Agents ---
+
+TEST_F(SchedulerLoopTest, StaleFenceIsAcknowledgedAndRefused) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey old = LastLaunched();
+  Say(1, EndOf(old, EndCause::kLost));
+  ASSERT_NE(LastLaunched(), old);
+  const size_t records = journal_.records().size();
+
+  Say(1, ExitOf(old, 0));
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kStarting);
+  EXPECT_EQ(journal_.records().size(), records);
+  EXPECT_EQ(agents_.All<AcknowledgeEnd>().back().attempt, old);
+}
+
+TEST_F(SchedulerLoopTest, RepeatedEndIsAcknowledgedAndIgnored) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Say(1, ExitOf(LastLaunched(), 0));
+  const size_t records = journal_.records().size();
+  Say(1, ExitOf(LastLaunched(), 0));
+  EXPECT_EQ(journal_.records().size(), records);
+  EXPECT_EQ(agents_.All<AcknowledgeEnd>().size(), 2U);
+  EXPECT_EQ(Get(1).phase, JobPhase::kSucceeded);
+}
+
+TEST_F(SchedulerLoopTest, SilentAgentIsGivenUpAndItsJobsGoOn) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Say(1, AttemptStarted{LastLaunched()});
+  time_->AdvanceBy(absl::Milliseconds(14'999));
+  EXPECT_EQ(Get(1).phase, JobPhase::kRunning);
+
+  time_->AdvanceBy(absl::Milliseconds(1));
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kPending);
+  EXPECT_EQ(Get(1).attempts[0].end.cause, EndCause::kLost);
+  ASSERT_EQ(agents_.closed_.size(), 1U);
+  EXPECT_EQ(agents_.closed_[0].first, SessionId(1));
+}
+
+TEST_F(SchedulerLoopTest, ReportsKeepAgentAlive) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  PassReporting(60);
+  EXPECT_EQ(Get(1).phase, JobPhase::kStarting);
+  EXPECT_TRUE(agents_.closed_.empty());
+}
+
+TEST_F(SchedulerLoopTest, OnlyHeardAgentsAreKeptAlive) {
+  DialIn(1);
+  PassReporting(10);
+  const size_t heard = agents_.All<KeepAgentAlive>().size();
+  EXPECT_GE(heard, 3U);
+  time_->AdvanceBy(absl::Seconds(5));
+  const size_t fading = agents_.All<KeepAgentAlive>().size();
+  time_->AdvanceBy(absl::Seconds(9));
+  EXPECT_EQ(agents_.All<KeepAgentAlive>().size(), fading);
+}
+
+TEST_F(SchedulerLoopTest, GivenUpAttemptThatComesBackIsStoppedWhileTheNewOneRuns) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey old = LastLaunched();
+  Say(1, AttemptStarted{old});
+  time_->AdvanceBy(absl::Seconds(15));
+
+  DialIn(2, {old});
+
+  const std::vector<StopAttempt> stops = agents_.All<StopAttempt>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_EQ(stops[0].attempt, old);
+  EXPECT_EQ(stops[0].cause, EndCause::kLost);
+}
+
+TEST_F(SchedulerLoopTest, BrokenStreamKeepsAttemptForTheAgentsReturn) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Say(1, AttemptStarted{key});
+  ASSERT_TRUE(loop_->Post(StreamEnded{SessionId(1)}).ok());
+  time_->AdvanceBy(absl::Seconds(14));
+
+  DialIn(2, {key});
+  PassReporting(30, 2);
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kRunning);
+  EXPECT_EQ(Get(1).attempts.size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, SecondAgentOfTheSameNameIsRefused) {
+  DialIn(1);
+  DialIn(2, {}, "boot-2");
+  ASSERT_EQ(agents_.closed_.size(), 1U);
+  EXPECT_EQ(agents_.closed_[0].first, SessionId(2));
+  EXPECT_EQ(agents_.closed_[0].second.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SchedulerLoopTest, NewStreamOfTheSameAgentReplacesTheOld) {
+  DialIn(1);
+  DialIn(2);
+  ASSERT_EQ(agents_.closed_.size(), 1U);
+  EXPECT_EQ(agents_.closed_[0].first, SessionId(1));
+  Say(1, ReportFrom(1, {}));
+  EXPECT_EQ(ListDevices(*board_.Latest()).size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, MessageIsDoneOnlyWhenItIsDurable) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const size_t records = journal_.records().size();
+  bool is_done = false;
+  ASSERT_TRUE(loop_
+                  ->Post(AgentSaid{SessionId(1), AttemptStarted{LastLaunched()},
+                                   [&] {
+                                     is_done = true;
+                                     EXPECT_EQ(journal_.records().size(), records + 1);
+                                   }})
+                  .ok());
+  time_->RunReady();
+  EXPECT_TRUE(is_done);
+}
+
+// --- Restart ---
+
+TEST_F(SchedulerLoopTest, AfterRestartRunningAttemptGoesOn) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Say(1, AttemptStarted{key});
+  Restart();
+
+  DialIn(1, {key});
+  Say(1, ExitOf(key, 0));
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kSucceeded);
+  EXPECT_EQ(Get(1).attempts.size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, AfterRestartLaunchThatWasLostIsRepeatedWithItsFence) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Restart();
+  EXPECT_TRUE(agents_.All<LaunchAttempt>().empty());
+  DialIn(1);
+  ASSERT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+  EXPECT_EQ(LastLaunched(), key);
+}
+
+TEST_F(SchedulerLoopTest, AfterRestartAttemptOfAgentThatStaysAwayIsLost) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Restart();
+  time_->AdvanceBy(absl::Seconds(15));
+  EXPECT_EQ(Get(1).phase, JobPhase::kPending);
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler

@@ -1,0 +1,143 @@
+#include "scheduler/service/validate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pipefill::scheduler {
+namespace {
+
+using testing::StartsWith;
+
+v1::SubmitJobRequest GoodRequest() {
+  v1::SubmitJobRequest request;
+  request.mutable_spec()->add_command("/usr/bin/python3");
+  request.mutable_spec()->add_command("embed.py");
+  return request;
+}
+
+TEST(ReadSpecTest, DefaultsAreFilledIn) {
+  const auto spec = ReadSpec(GoodRequest(), {.default_memory_bytes = 77});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->name, "python3");
+  EXPECT_EQ(spec->memory_bytes, 77);
+  EXPECT_EQ(spec->devices, 1);
+}
+
+TEST(ReadSpecTest, GivenValuesAreKept) {
+  v1::SubmitJobRequest request = GoodRequest();
+  request.mutable_spec()->set_name("em.bed_1-x");
+  request.mutable_spec()->set_memory_bytes(5);
+  request.mutable_spec()->set_retries(2);
+  request.mutable_spec()->set_workdir("/data");
+  (*request.mutable_spec()->mutable_env())["_A1"] = "x";
+  const auto spec = ReadSpec(request, {});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->name, "em.bed_1-x");
+  EXPECT_EQ(spec->memory_bytes, 5);
+  EXPECT_EQ(spec->retries, 2);
+  EXPECT_EQ(spec->workdir, "/data");
+  EXPECT_EQ(spec->env.at("_A1"), "x");
+}
+
+TEST(ReadSpecTest, NameFromProgramHoldsOnlyWhatNamesMayHold) {
+  v1::SubmitJobRequest request;
+  request.mutable_spec()->add_command("/opt/my tool+");
+  EXPECT_EQ(ReadSpec(request, {})->name, "my_tool_");
+  request.mutable_spec()->set_command(0, "/opt/");
+  EXPECT_EQ(ReadSpec(request, {})->name, "job");
+}
+
+TEST(ReadSpecTest, EachBadFieldIsNamed) {
+  using Change = std::function<void(v1::SubmitJobRequest*)>;
+  const std::vector<std::pair<std::string, Change>> cases = {
+      {"key: ", [](auto* r) { r->set_key(std::string(129, 'k')); }},
+      {"spec.name: ", [](auto* r) { r->mutable_spec()->set_name("two words"); }},
+      {"spec.name: ", [](auto* r) { r->mutable_spec()->set_name(std::string(129, 'n')); }},
+      {"spec.command: ", [](auto* r) { r->mutable_spec()->clear_command(); }},
+      {"spec.command: ", [](auto* r) { r->mutable_spec()->set_command(0, ""); }},
+      {"spec.command: ",
+       [](auto* r) { r->mutable_spec()->set_command(1, std::string("a\0b", 3)); }},
+      {"spec.command: ",
+       [](auto* r) {
+         for (int i = 0; i < 1023; ++i) r->mutable_spec()->add_command("x");
+       }},
+      {"spec.env: ", [](auto* r) { (*r->mutable_spec()->mutable_env())["1A"] = ""; }},
+      {"spec.env: ", [](auto* r) { (*r->mutable_spec()->mutable_env())["A-B"] = ""; }},
+      {"spec.env: ", [](auto* r) { (*r->mutable_spec()->mutable_env())[""] = ""; }},
+      {"spec.env: ",
+       [](auto* r) { (*r->mutable_spec()->mutable_env())["A"] = std::string("a\0b", 3); }},
+      {"spec.workdir: ", [](auto* r) { r->mutable_spec()->set_workdir("data"); }},
+      {"spec.memory_bytes: ", [](auto* r) { r->mutable_spec()->set_memory_bytes(-1); }},
+      {"spec.devices: ", [](auto* r) { r->mutable_spec()->set_devices(-1); }},
+      {"spec.devices: 2 devices asked, but this version runs a job on one device",
+       [](auto* r) { r->mutable_spec()->set_devices(2); }},
+      {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(-1); }},
+      {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(101); }},
+  };
+  for (const auto& [text, change] : cases) {
+    v1::SubmitJobRequest request = GoodRequest();
+    change(&request);
+    const absl::Status status = ReadSpec(request, {}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), StartsWith(text));
+  }
+}
+
+TEST(ReadSpecTest, LargeSpecIsRefusedWithTheLimit) {
+  v1::SubmitJobRequest request = GoodRequest();
+  request.mutable_spec()->add_command(std::string(70 << 10, 'x'));
+  const absl::Status status = ReadSpec(request, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), StartsWith("spec: 70"));
+}
+
+TEST(ReadPageRequestTest, LimitHasDefaultAndMaximum) {
+  v1::ListJobsRequest request;
+  EXPECT_EQ(ReadPageRequest(request)->limit, 100U);
+  request.set_limit(1000);
+  EXPECT_EQ(ReadPageRequest(request)->limit, 1000U);
+  request.set_limit(1001);
+  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("limit: "));
+  request.set_limit(-1);
+  EXPECT_EQ(ReadPageRequest(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ReadPageRequestTest, NegativeCursorIsRefused) {
+  v1::ListJobsRequest request;
+  request.set_cursor(-1);
+  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("cursor: "));
+}
+
+TEST(ReadContentSpecTest, LogsNeedJobAndTracesNeedNode) {
+  v1::ReadContentRequest request;
+  EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("kind: "));
+  request.set_kind(v1::CONTENT_KIND_STDERR);
+  EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("job_id: "));
+  request.set_kind(v1::CONTENT_KIND_TRACE);
+  EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("node: "));
+  request.set_node("a");
+  ASSERT_TRUE(ReadContentSpec(request).ok());
+  EXPECT_EQ(ReadContentSpec(request)->limit(), 256 << 10);
+}
+
+TEST(ReadContentSpecTest, OffsetLimitAndAttemptAreInRange) {
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_STDOUT);
+  request.set_job_id(1);
+  request.set_offset(-1);
+  EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("offset: "));
+  request.set_offset(0);
+  request.set_limit((1 << 20) + 1);
+  EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("limit: "));
+  request.set_limit(1 << 20);
+  request.set_attempt(-1);
+  EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("attempt: "));
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler
