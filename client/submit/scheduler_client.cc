@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/instant.h"
@@ -38,6 +40,9 @@ std::shared_ptr<grpc::Channel> NewChannel(const SchedulerClientOptions& options)
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
 }
+
+// Payload of errors of requests that were never sent.
+constexpr char kNeverSent[] = "pipefill/never_sent";
 
 // gRPC nests causes with colons, the innermost last: "...: Failed to connect to remote host:
 // Connection refused".
@@ -116,12 +121,18 @@ class GrpcSchedulerClient : public SchedulerClient {
   absl::StatusOr<Response> CallWithin(absl::Duration timeout, Method<Request, Response> method,
                                       const Request& request) {
     const Instant deadline = dependencies_.clock.Now() + timeout;
+    bool was_never_sent = true;
     for (int tries = 1;; ++tries) {
       absl::StatusOr<Response> response =
           CallOnce(deadline - dependencies_.clock.Now(), method, request);
       if (!absl::IsUnavailable(response.status())) return response;
+      was_never_sent = was_never_sent && WasNeverSent(response.status());
       const absl::Duration delay = BackOffDelay(options_, tries, dependencies_.random());
-      if (dependencies_.clock.Now() + delay >= deadline) return response;
+      if (dependencies_.clock.Now() + delay >= deadline) {
+        absl::Status last = response.status();
+        if (!was_never_sent) last.ErasePayload(kNeverSent);
+        return last;
+      }
       if (tries == 1 && dependencies_.on_retry) dependencies_.on_retry(response.status());
       dependencies_.pause(delay);
     }
@@ -142,9 +153,15 @@ class GrpcSchedulerClient : public SchedulerClient {
   absl::Status InOurWords(const grpc::Status& status, absl::Duration timeout) {
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
         channel_->GetState(/*try_to_connect=*/false) != GRPC_CHANNEL_READY) {
-      return absl::UnavailableError(
+      absl::Status away = absl::UnavailableError(
           absl::StrCat("schedulerd does not answer: address=", options_.address, " error=\"",
                        InnermostCause(status.error_message()), "\"; ", options_.away_hint));
+      // gRPC's words for a connection that never came about.
+      if (absl::StartsWith(status.error_message(), "failed to connect to all addresses") ||
+          absl::StartsWith(status.error_message(), "DNS resolution failed")) {
+        away.SetPayload(kNeverSent, absl::Cord());
+      }
+      return away;
     }
     if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       return absl::DeadlineExceededError(
@@ -169,6 +186,8 @@ absl::StatusOr<std::unique_ptr<SchedulerClient>> NewSchedulerClient(
       std::make_unique<GrpcSchedulerClient>(options, dependencies);
   return client;
 }
+
+bool WasNeverSent(const absl::Status& status) { return status.GetPayload(kNeverSent).has_value(); }
 
 absl::Status CheckAddress(absl::string_view address) {
   const size_t colon = address.rfind(':');

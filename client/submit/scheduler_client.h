@@ -74,6 +74,10 @@ struct SchedulerClientDependencies {
 absl::StatusOr<std::unique_ptr<SchedulerClient>> NewSchedulerClient(
     const SchedulerClientOptions& options, const SchedulerClientDependencies& dependencies);
 
+// Whether `status`, an error of SubmitJob, says that nothing of the request can have reached
+// schedulerd.
+bool WasNeverSent(const absl::Status& status);
+
 // InvalidArgument, with an example, unless `address` is host:port with a port in [1, 65535].
 absl::Status CheckAddress(absl::string_view address);
 

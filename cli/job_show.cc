@@ -1,0 +1,133 @@
+#include "cli/job_show.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/job_cancel.h"
+#include "cli/job_logs.h"
+#include "cli/job_wait.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/words.h"
+#include "common/quantity.h"
+#include "common/status.h"
+
+namespace pipefill {
+namespace {
+
+struct ShowOptions {
+  std::string job;
+  OutputFormat format = OutputFormat::kTable;
+};
+
+std::string FormatNs(int64_t ns) { return pipefill::FormatDuration(absl::Nanoseconds(ns)); }
+
+std::string RetriesText(const v1::Job& job) {
+  if (job.spec().retries() == 0) return "none";
+  return absl::StrCat("up to ", job.spec().retries());
+}
+
+std::string JobFacts(const v1::Job& job, absl::Time now) {
+  Facts facts;
+  facts.Add("state", Word(job.state()));
+  if (const std::string detail = LongDetail(job); !detail.empty()) {
+    facts.Add(IsTerminal(job.state()) ? "end" : "reason", detail);
+  }
+  facts.Add("submitted", FormatAgo(job.submitted_unix_ns(), now));
+  if (job.ended_unix_ns() != 0) facts.Add("ended", FormatAgo(job.ended_unix_ns(), now));
+  facts.Add("command", ShellText({job.spec().command().begin(), job.spec().command().end()}));
+  const std::map<std::string, std::string> env(job.spec().env().begin(), job.spec().env().end());
+  for (const auto& [name, value] : env) facts.Add("env", absl::StrCat(name, "=", value));
+  facts.Add("workdir", job.spec().workdir().empty() ? "a folder of its own" : job.spec().workdir());
+  facts.Add("memory", job.spec().memory_bytes() == 0 ? "the scheduler's default"
+                                                     : FormatBytes(job.spec().memory_bytes()));
+  facts.Add("retries", RetriesText(job));
+  return facts.Text();
+}
+
+std::string AttemptTable(const v1::Job& job, absl::Time now) {
+  Table table({{"#", Align::kRight},
+               {"DEVICE", Align::kLeft, /*can_shrink=*/true},
+               {"STATE"},
+               {"PLACED", Align::kRight},
+               {"RAN", Align::kRight},
+               {"END", Align::kLeft, /*can_shrink=*/true}});
+  for (const v1::Attempt& attempt : job.attempts()) {
+    const bool has_ended = attempt.state() == v1::ATTEMPT_STATE_ENDED;
+    const absl::Time end = has_ended ? absl::FromUnixNanos(attempt.ended_unix_ns()) : now;
+    const absl::Time start = absl::FromUnixNanos(attempt.started_unix_ns());
+    std::string end_text;
+    if (has_ended) {
+      end_text = attempt.end_text().empty() ? Word(attempt.end_cause()) : attempt.end_text();
+    }
+    table.AddRow({absl::StrCat(attempt.number()), DeviceName(attempt.node(), attempt.device()),
+                  Word(attempt.state()), FormatAgo(attempt.placed_unix_ns(), now),
+                  attempt.started_unix_ns() == 0 ? "" : FormatSpan(end - start), end_text});
+  }
+  return table.Text();
+}
+
+std::string ProgressFacts(const v1::FillProgress& progress, const v1::JobSpec& spec) {
+  Facts facts;
+  facts.Add("units", FormatCount(progress.units()));
+  std::string inside = FormatShare(progress.unit_cpu_in_bubble_ns(), progress.unit_cpu_ns());
+  facts.Add("CPU of units",
+            absl::StrCat(FormatNs(progress.unit_cpu_ns()), inside.empty() ? "" : ", ", inside,
+                         inside.empty() ? "" : " of it inside bubbles"));
+  facts.Add("overrun", FormatNs(progress.overrun_ns()));
+  facts.Add("CPU in all", FormatNs(progress.task_cpu_ns()));
+  facts.Add("next unit", progress.unit_estimate_ns() == 0
+                             ? "not measured yet"
+                             : absl::StrCat("about ", FormatNs(progress.unit_estimate_ns())));
+  facts.Add("bubbles denied", FormatCount(progress.bubbles_denied()));
+  std::string memory = FormatBytes(progress.memory_peak_bytes());
+  if (spec.memory_bytes() > 0) absl::StrAppend(&memory, " of ", FormatBytes(spec.memory_bytes()));
+  facts.Add("memory peak", memory);
+  return facts.Text();
+}
+
+std::string JobText(const v1::Job& job, absl::Time now) {
+  std::string text = absl::StrCat("job ", job.id(), ": ", JobName(job), "\n", JobFacts(job, now));
+  if (job.attempts().empty()) return absl::StrCat(text, "\nno attempts yet\n");
+  absl::StrAppend(&text, "\nattempts\n", AttemptTable(job, now));
+  const v1::Attempt& last = *LastAttempt(job);
+  if (!last.has_progress()) return text;
+  absl::StrAppend(&text, "\nprogress of attempt ", last.number(), "\n",
+                  ProgressFacts(last.progress(), job.spec()));
+  return text;
+}
+
+absl::StatusOr<ExitCode> RunShow(const ShowOptions& options, CommandContext& context) {
+  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(id));
+  context.out << (options.format == OutputFormat::kJson ? JsonText(JobJson(job))
+                                                        : JobText(job, context.clock.WallNow()));
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddShowCommand(CLI::App& parent, CommandSet& commands) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* command = parent.add_subcommand("show", "Everything about one job");
+  AddJobArgument(*command, &options->job);
+  AddOutputOption(*command, /*with_name=*/false, &options->format);
+  commands.Add(
+      {command, [options](CommandContext& context) { return RunShow(*options, context); }});
+}
+
+void AddJobGroup(CLI::App& parent, CommandSet& commands) {
+  CLI::App* group = parent.add_subcommand("job", "Verbs of one job: show, wait, logs, cancel");
+  group->require_subcommand(0, 1);
+  AddShowCommand(*group, commands);
+  AddWaitCommand(*group, commands);
+  AddLogsCommand(*group, commands);
+  AddCancelCommand(*group, commands);
+}
+
+}  // namespace pipefill

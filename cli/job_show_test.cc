@@ -1,0 +1,149 @@
+#include "cli/job_show.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/testing/command_fixture.h"
+
+namespace pipefill {
+namespace {
+
+class JobShowTest : public CommandFixture {};
+
+TEST_F(JobShowTest, ShowsWhatAPendingJobWaitsFor) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
+  job.set_pending_reason(v1::PENDING_REASON_MEMORY);
+  job.set_pending_text("needs 512 MiB, the best device has 312 MiB free: node1/cpu0");
+
+  const Result result = Run({"job", "show", "17"});
+
+  EXPECT_EQ(result.code, kExitOk);
+  EXPECT_EQ(result.out,
+            "job 17: embed\n"
+            "  state      pending\n"
+            "  reason     needs 512 MiB, the best device has 312 MiB free: node1/cpu0\n"
+            "  submitted  3m12s ago\n"
+            "  command    python3 job.py\n"
+            "  workdir    a folder of its own\n"
+            "  memory     the scheduler's default\n"
+            "  retries    none\n"
+            "\n"
+            "no attempts yet\n");
+}
+
+TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  job.mutable_spec()->set_memory_bytes(512 << 20);
+  job.mutable_spec()->set_workdir("/data");
+  job.mutable_spec()->set_retries(2);
+  (*job.mutable_spec()->mutable_env())["B"] = "two words";
+  (*job.mutable_spec()->mutable_env())["A"] = "1";
+  job.mutable_spec()->add_command("it's here");
+  AddAttempt(job);
+  EndAttempt(job, v1::END_CAUSE_LOST, "its agent was lost: node=node1 silent=15s");
+  v1::FillProgress& progress = *AddAttempt(job).mutable_progress();
+  progress.set_units(12'345);
+  progress.set_unit_cpu_ns(61'700'000'000);
+  progress.set_unit_cpu_in_bubble_ns(60'600'000'000);
+  progress.set_overrun_ns(1'100'000'000);
+  progress.set_task_cpu_ns(65'000'000'000);
+  progress.set_unit_estimate_ns(5'120'000);
+  progress.set_bubbles_denied(42);
+  progress.set_memory_peak_bytes(300 << 20);
+
+  const Result result = Run({"job", "show", "17"});
+
+  EXPECT_EQ(result.out,
+            "job 17: embed\n"
+            "  state      running\n"
+            "  reason     attempt 2\n"
+            "  submitted  3m12s ago\n"
+            "  command    python3 job.py 'it'\\''s here'\n"
+            "  env        A=1\n"
+            "  env        B=two words\n"
+            "  workdir    /data\n"
+            "  memory     512 MiB\n"
+            "  retries    up to 2\n"
+            "\n"
+            "attempts\n"
+            "#  DEVICE      STATE      PLACED   RAN  END\n"
+            "1  node1/cpu0  ended    2m1s ago  1m0s  its agent was lost: node=node1 silent...\n"
+            "2  node1/cpu0  running  2m1s ago  2m0s  -\n"
+            "\n"
+            "progress of attempt 2\n"
+            "  units           12,345\n"
+            "  CPU of units    1m2s, 98.2 % of it inside bubbles\n"
+            "  overrun         1.1 s\n"
+            "  CPU in all      1m5s\n"
+            "  next unit       about 5.12 ms\n"
+            "  bubbles denied  42\n"
+            "  memory peak     300 MiB of 512 MiB\n");
+}
+
+TEST_F(JobShowTest, ShowsHowAJobEnded) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
+  job.set_end_text("exit code 1");
+  AddAttempt(job);
+  EndAttempt(job, v1::END_CAUSE_EXITED, "exit code 1");
+
+  const Result result = Run({"job", "show", "17"});
+
+  EXPECT_EQ(result.out,
+            "job 17: embed\n"
+            "  state      failed\n"
+            "  end        exit code 1\n"
+            "  submitted  3m12s ago\n"
+            "  ended      1m0s ago\n"
+            "  command    python3 job.py\n"
+            "  workdir    a folder of its own\n"
+            "  memory     the scheduler's default\n"
+            "  retries    none\n"
+            "\n"
+            "attempts\n"
+            "#  DEVICE      STATE    PLACED   RAN  END\n"
+            "1  node1/cpu0  ended  2m1s ago  1m0s  exit code 1\n");
+}
+
+TEST_F(JobShowTest, JsonHasEveryFieldOfAnAttempt) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
+  (*job.mutable_spec()->mutable_env())["A"] = "1";
+  AddAttempt(job);
+  EndAttempt(job, v1::END_CAUSE_SIGNALLED, "signal 11");
+  job.mutable_attempts(0)->set_signal(11);
+  job.mutable_attempts(0)->mutable_progress()->set_memory_peak_bytes(7);
+
+  const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
+
+  EXPECT_EQ(json["id"], 17);
+  EXPECT_EQ(json["env"], nlohmann::json({{"A", "1"}}));
+  EXPECT_EQ(json["command"], nlohmann::json({"python3", "job.py"}));
+  const auto& attempt = json["attempts"][0];
+  EXPECT_EQ(attempt["number"], 1);
+  EXPECT_EQ(attempt["fence"], 101);
+  EXPECT_EQ(attempt["node"], "node1");
+  EXPECT_EQ(attempt["device"], "cpu0");
+  EXPECT_EQ(attempt["state"], "ended");
+  EXPECT_EQ(attempt["end_cause"], "signalled");
+  EXPECT_EQ(attempt["signal"], 11);
+  EXPECT_FALSE(attempt.contains("exit_code"));
+  EXPECT_EQ(attempt["progress"]["memory_peak_bytes"], 7);
+}
+
+TEST_F(JobShowTest, UnknownJobIsOneLineAndNotFound) {
+  const Result result = Run({"job", "show", "4711"});
+
+  EXPECT_EQ(result.code, kExitNotFound);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "pipefill: no such job: job=4711; 'pipefill jobs' lists the known ones\n");
+}
+
+TEST_F(JobShowTest, NumbersOnly) {
+  const Result result = Run({"job", "show", "embed"});
+
+  EXPECT_EQ(result.code, kExitUsage);
+  EXPECT_EQ(result.err, "pipefill: not the number of a job: embed; 'pipefill jobs' lists them\n");
+}
+
+}  // namespace
+}  // namespace pipefill

@@ -1,0 +1,123 @@
+#include "cli/jobs.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/words.h"
+#include "common/status.h"
+
+namespace pipefill {
+namespace {
+
+constexpr int64_t kPageJobs = 200;
+
+struct JobsOptions {
+  bool wants_all = false;
+  bool only_active = false;
+  int32_t limit = 20;
+  OutputFormat format = OutputFormat::kTable;
+};
+
+struct JobPage {
+  std::vector<v1::Job> jobs;
+  bool has_more = false;
+};
+
+absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& options) {
+  const int64_t limit = options.wants_all ? std::numeric_limits<int64_t>::max() : options.limit;
+  JobPage page;
+  int64_t cursor = 0;
+  do {
+    const int64_t missing = limit - static_cast<int64_t>(page.jobs.size());
+    v1::ListJobsRequest request;
+    request.set_limit(static_cast<int32_t>(std::min(missing, kPageJobs)));
+    request.set_cursor(cursor);
+    request.set_active_only(options.only_active);
+    ASSIGN_OR_RETURN(v1::ListJobsResponse response, client.ListJobs(request));
+    for (v1::Job& job : *response.mutable_jobs()) page.jobs.push_back(std::move(job));
+    cursor = response.next_cursor();
+  } while (cursor != 0 && static_cast<int64_t>(page.jobs.size()) < limit);
+  page.has_more = cursor != 0;
+  return page;
+}
+
+std::string TableText(const std::vector<v1::Job>& jobs, absl::Time now) {
+  Table table({{"ID", Align::kRight},
+               {"NAME", Align::kLeft, /*can_shrink=*/true},
+               {"STATE"},
+               {"DEVICE", Align::kLeft, /*can_shrink=*/true},
+               {"UNITS", Align::kRight},
+               {"AGE", Align::kRight},
+               {"DETAIL", Align::kLeft, /*can_shrink=*/true}});
+  for (const v1::Job& job : jobs) {
+    const v1::Attempt* attempt = LastAttempt(job);
+    const bool was_placed = attempt != nullptr && job.state() != v1::JOB_STATE_PENDING;
+    table.AddRow({absl::StrCat(job.id()), JobName(job), Word(job.state()),
+                  was_placed ? DeviceName(attempt->node(), attempt->device()) : "",
+                  was_placed ? FormatCount(attempt->progress().units()) : "",
+                  FormatSpan(now - absl::FromUnixNanos(job.submitted_unix_ns())),
+                  ShortDetail(job)});
+  }
+  return table.Text();
+}
+
+void PrintTable(const JobPage& page, const JobsOptions& options, CommandContext& context) {
+  if (!page.jobs.empty()) {
+    context.out << TableText(page.jobs, context.clock.WallNow());
+  } else if (options.only_active) {
+    context.err << "pipefill: no job is pending or running; 'pipefill jobs' lists ended ones too\n";
+  } else {
+    context.err << "pipefill: no jobs yet; submit one with: pipefill submit -- python3 job.py\n";
+  }
+  if (page.has_more) {
+    context.err << "pipefill: older jobs are not shown; 'pipefill jobs --all' lists all\n";
+  }
+}
+
+absl::StatusOr<ExitCode> RunJobs(const JobsOptions& options, CommandContext& context) {
+  ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobPage page, FetchJobs(*client, options));
+  switch (options.format) {
+    case OutputFormat::kTable:
+      PrintTable(page, options, context);
+      break;
+    case OutputFormat::kJson: {
+      Json json;
+      json["jobs"] = Json::array();
+      for (const v1::Job& job : page.jobs) json["jobs"].push_back(JobJson(job));
+      json["has_more"] = page.has_more;
+      context.out << JsonText(json);
+      break;
+    }
+    case OutputFormat::kName:
+      for (const v1::Job& job : page.jobs) context.out << job.id() << "\n";
+      break;
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddJobsCommand(CLI::App& parent, CommandSet& commands) {
+  auto options = std::make_shared<JobsOptions>();
+  CLI::App* command = parent.add_subcommand("jobs", "List jobs, newest first");
+  CLI::Option* all = command->add_flag("--all", options->wants_all, "However many there are");
+  command->add_flag("--active", options->only_active, "Only pending and running ones");
+  AddNumberOption(*command, {"--limit", "At most that many; default: 20"}, &options->limit)
+      ->excludes(all);
+  AddOutputOption(*command, /*with_name=*/true, &options->format);
+  commands.Add(
+      {command, [options](CommandContext& context) { return RunJobs(*options, context); }});
+}
+
+}  // namespace pipefill

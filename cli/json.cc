@@ -1,0 +1,159 @@
+#include "cli/json.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include "cli/words.h"
+
+namespace pipefill {
+namespace {
+
+// Leaves out what nobody has set.
+void SetUnlessZero(Json& json, const char* name, int64_t value) {
+  if (value != 0) json[name] = value;
+}
+
+void SetUnlessEmpty(Json& json, const char* name, const std::string& value) {
+  if (!value.empty()) json[name] = value;
+}
+
+Json ProgressJson(const v1::FillProgress& progress) {
+  Json json;
+  json["units"] = progress.units();
+  json["unit_cpu_ns"] = progress.unit_cpu_ns();
+  json["unit_cpu_in_bubble_ns"] = progress.unit_cpu_in_bubble_ns();
+  json["overrun_ns"] = progress.overrun_ns();
+  json["bubbles_denied"] = progress.bubbles_denied();
+  json["unit_estimate_ns"] = progress.unit_estimate_ns();
+  json["memory_peak_bytes"] = progress.memory_peak_bytes();
+  json["task_cpu_ns"] = progress.task_cpu_ns();
+  return json;
+}
+
+Json AttemptJson(const v1::Attempt& attempt) {
+  Json json;
+  json["number"] = attempt.number();
+  json["fence"] = attempt.fence();
+  json["node"] = attempt.node();
+  json["device"] = attempt.device();
+  json["state"] = Word(attempt.state());
+  if (attempt.state() == v1::ATTEMPT_STATE_ENDED) {
+    json["end_cause"] = Word(attempt.end_cause());
+    if (attempt.end_cause() == v1::END_CAUSE_EXITED) json["exit_code"] = attempt.exit_code();
+    if (attempt.end_cause() == v1::END_CAUSE_SIGNALLED) json["signal"] = attempt.signal();
+    SetUnlessEmpty(json, "end_text", attempt.end_text());
+  }
+  SetUnlessZero(json, "placed_unix_ns", attempt.placed_unix_ns());
+  SetUnlessZero(json, "started_unix_ns", attempt.started_unix_ns());
+  SetUnlessZero(json, "ended_unix_ns", attempt.ended_unix_ns());
+  if (attempt.has_progress()) json["progress"] = ProgressJson(attempt.progress());
+  return json;
+}
+
+Json MainRankJson(const v1::MainRank& rank) {
+  Json json;
+  json["main_job"] = rank.main_job();
+  json["rank"] = rank.rank();
+  json["ranks"] = rank.ranks();
+  json["stage"] = rank.stage();
+  json["stages"] = rank.stages();
+  json["pid"] = rank.pid();
+  json["mode"] = Word(rank.mode());
+  json["iterations"] = rank.iterations();
+  json["iteration_p50_ns"] = rank.iteration_p50_ns();
+  json["bubble_ns"] = rank.bubble_ns();
+  json["iteration_ns"] = rank.iteration_ns();
+  json["events_dropped"] = rank.events_dropped();
+  return json;
+}
+
+}  // namespace
+
+Json JobJson(const v1::Job& job) {
+  Json json;
+  json["id"] = job.id();
+  json["name"] = JobName(job);
+  json["state"] = Word(job.state());
+  if (job.state() == v1::JOB_STATE_PENDING) {
+    json["pending_reason"] = Word(job.pending_reason());
+    json["pending_text"] = job.pending_text();
+  }
+  json["cancel_requested"] = job.cancel_requested();
+  SetUnlessEmpty(json, "end_text", job.end_text());
+  json["command"] = Json::array();
+  for (const std::string& word : job.spec().command()) json["command"].push_back(word);
+  json["env"] = Json::object();
+  const std::map<std::string, std::string> env(job.spec().env().begin(), job.spec().env().end());
+  for (const auto& [name, value] : env) json["env"][name] = value;
+  SetUnlessEmpty(json, "workdir", job.spec().workdir());
+  SetUnlessZero(json, "memory_bytes", job.spec().memory_bytes());
+  json["retries"] = job.spec().retries();
+  SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
+  SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());
+  json["attempts"] = Json::array();
+  for (const v1::Attempt& attempt : job.attempts())
+    json["attempts"].push_back(AttemptJson(attempt));
+  return json;
+}
+
+Json DeviceJson(const v1::Device& device) {
+  Json json;
+  json["node"] = device.node();
+  json["name"] = device.name();
+  json["backend"] = device.backend();
+  json["detail"] = device.detail();
+  json["memory_bytes"] = device.memory_bytes();
+  json["memory_free_bytes"] = device.memory_free_bytes();
+  json["resident"] = device.resident();
+  json["resident_limit"] = device.resident_limit();
+  if (device.has_main_rank()) json["main_rank"] = MainRankJson(device.main_rank());
+  return json;
+}
+
+Json BubbleJson(const v1::BubbleStats& bubble) {
+  Json json;
+  json["node"] = bubble.node();
+  json["device"] = bubble.device();
+  json["main_job"] = bubble.main_job();
+  json["rank"] = bubble.rank();
+  json["stage"] = bubble.stage();
+  json["class"] = Word(bubble.bubble_class());
+  json["ordinal"] = bubble.ordinal();
+  json["count"] = bubble.count();
+  json["p10_ns"] = bubble.p10_ns();
+  json["p50_ns"] = bubble.p50_ns();
+  json["p90_ns"] = bubble.p90_ns();
+  json["memory_free_bytes"] = bubble.memory_free_bytes();
+  json["bubble_ns"] = bubble.bubble_ns();
+  json["offered_ns"] = bubble.offered_ns();
+  json["filled_ns"] = bubble.filled_ns();
+  json["overrun_ns"] = bubble.overrun_ns();
+  // A unit of `unit_ns` may start until `latest_start_ns` after the bubble's begin; -1 = not at
+  // all.
+  json["latest_starts"] = Json::array();
+  const int entries = std::min(bubble.unit_ns_size(), bubble.latest_start_ns_size());
+  for (int i = 0; i < entries; ++i) {
+    json["latest_starts"].push_back(
+        {{"unit_ns", bubble.unit_ns(i)}, {"latest_start_ns", bubble.latest_start_ns(i)}});
+  }
+  return json;
+}
+
+Json StatusJson(const v1::GetStatusResponse& status) {
+  Json json;
+  json["version"] = status.version();
+  json["policy"] = status.policy();
+  json["jobs_pending"] = status.jobs_pending();
+  json["jobs_running"] = status.jobs_running();
+  json["jobs_ended"] = status.jobs_ended();
+  json["nodes"] = Json::array();
+  for (const std::string& node : status.nodes()) json["nodes"].push_back(node);
+  return json;
+}
+
+std::string JsonText(const Json& json) {
+  return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipefill

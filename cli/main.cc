@@ -1,0 +1,47 @@
+// The `pipefill` command.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/connection.h"
+#include "cli/dev.h"
+#include "cli/report/report_command.h"
+#include "common/clock.h"
+#include "common/environment.h"
+
+namespace pipefill {
+namespace {
+
+std::vector<CommandEntry> AllCommands() {
+  std::vector<CommandEntry> entries = {{AddDevCommand, "Start here"}};
+  for (const CommandEntry& entry : BasicCommands()) entries.push_back(entry);
+  entries.push_back({AddReportCommand, "Cluster"});
+  return entries;
+}
+
+ExitCode Main(const std::vector<std::string>& words) {
+  std::error_code no_folder;  // of a folder that was removed; relative paths then stay relative
+  CommandContext context = {
+      .in = std::cin,
+      .out = std::cout,
+      .err = std::cerr,
+      .clock = SystemClock(),
+      .pause = PauseOnLoop,
+      .connect =
+          [](const std::string& address) {
+            return Connect(address, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr);
+          },
+      .working_folder = std::filesystem::current_path(no_folder).string(),
+      .scheduler = EnvironmentOr(kSchedulerVariable, kDefaultScheduler),
+  };
+  return RunCommandLine(words, AllCommands(), context);
+}
+
+}  // namespace
+}  // namespace pipefill
+
+int main(int argc, char** argv) { return pipefill::Main({argv + (argc > 0 ? 1 : 0), argv + argc}); }

@@ -1,0 +1,40 @@
+// `pipefill submit [OPTIONS] -- PROGRAM ARGS...` and `pipefill submit FILE`: hands a fill job to
+// schedulerd.
+//
+// Thread-compatible: runs on the thread of its command.
+#ifndef CLI_SUBMIT_H_
+#define CLI_SUBMIT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "proto/types.pb.h"
+
+namespace pipefill {
+
+struct SubmitOptions {
+  std::string file;  // "-" = standard input; "" = none
+  std::string name;
+  std::string memory;
+  std::vector<std::string> env;  // NAME=VALUE
+  std::string workdir;
+  std::string key;
+  int32_t retries = -1;  // -1 = not given
+  bool is_waiting = false;
+  OutputFormat format = OutputFormat::kTable;
+};
+
+// The job that file, options and the words after `--` describe; the later ones go over the earlier.
+// Relative folders start from context.working_folder. InvalidArgument names the option or file,
+// line and field.
+absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandContext& context);
+
+void AddSubmitCommand(CLI::App& parent, CommandSet& commands);
+
+}  // namespace pipefill
+
+#endif  // CLI_SUBMIT_H_

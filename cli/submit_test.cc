@@ -1,0 +1,232 @@
+#include "cli/submit.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/testing/command_fixture.h"
+
+namespace pipefill {
+namespace {
+
+class SubmitTest : public CommandFixture {
+ protected:
+  SubmitTest() { scheduler.submit_response.set_job_id(17); }
+
+  // The one request that was sent.
+  const v1::SubmitJobRequest& Sent() {
+    EXPECT_EQ(scheduler.submitted.size(), 1U);
+    return scheduler.submitted.back();
+  }
+
+  // A file of this test.
+  static std::string WriteFile(const std::string& name, const std::string& text) {
+    const std::string path = ::testing::TempDir() + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+};
+
+TEST_F(SubmitTest, PrintsTheNumber) {
+  const Result result = Run({"submit", "--", "python3", "-c", "print(1)"});
+
+  EXPECT_EQ(result.code, kExitOk);
+  EXPECT_EQ(result.out, "job 17 submitted\n");
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(Sent().spec().command_size(), 3);
+  EXPECT_EQ(Sent().spec().command(2), "print(1)");
+}
+
+TEST_F(SubmitTest, OptionsAreTheSpec) {
+  Run({"submit", "--name", "embed", "--memory", "1.5GiB", "--env", "A=1", "--env", "B=x=y",
+       "--workdir", "/data/", "--retries", "2", "--key", "k", "--", "run"});
+
+  const v1::JobSpec& spec = Sent().spec();
+  EXPECT_EQ(spec.name(), "embed");
+  EXPECT_EQ(spec.memory_bytes(), int64_t{3} << 29);
+  EXPECT_EQ(spec.env_size(), 2);
+  EXPECT_EQ(spec.env().at("A"), "1");
+  EXPECT_EQ(spec.env().at("B"), "x=y");
+  EXPECT_EQ(spec.workdir(), "/data");
+  EXPECT_EQ(spec.retries(), 2);
+  EXPECT_EQ(Sent().key(), "k");
+}
+
+TEST_F(SubmitTest, WordsBehindTheDashesAreNotParsed) {
+  Run({"submit", "--", "run", "--name", "x", "--", "-h"});
+
+  EXPECT_EQ(Sent().spec().name(), "");
+  EXPECT_EQ(Sent().spec().command_size(), 5);
+}
+
+TEST_F(SubmitTest, EachSubmissionHasItsOwnKey) {
+  Run({"submit", "--", "run"});
+  Run({"submit", "--", "run"});
+
+  ASSERT_EQ(scheduler.submitted.size(), 2U);
+  EXPECT_NE(scheduler.submitted[0].key(), "");
+  EXPECT_NE(scheduler.submitted[0].key(), scheduler.submitted[1].key());
+}
+
+TEST_F(SubmitTest, SaysThatAKeyWasUsedBefore) {
+  scheduler.submit_response.set_already_existed(true);
+
+  EXPECT_EQ(Run({"submit", "--key", "k", "--", "run"}).out,
+            "job 17 was submitted before with this key\n");
+}
+
+TEST_F(SubmitTest, OtherFormatsAreForPrograms) {
+  EXPECT_EQ(Run({"submit", "-o", "name", "--", "run"}).out, "17\n");
+  EXPECT_EQ(Run({"submit", "-o", "json", "--", "run"}).out,
+            "{\n"
+            "  \"job_id\": 17,\n"
+            "  \"already_existed\": false\n"
+            "}\n");
+}
+
+TEST_F(SubmitTest, RelativeFolderStartsWhereTheUserIs) {
+  Run({"submit", "--workdir", ".", "--", "run"});
+
+  EXPECT_EQ(Sent().spec().workdir() + "/", ::testing::TempDir());
+}
+
+TEST_F(SubmitTest, WarnsAboutAFileThatTheJobWillNotSee) {
+  WriteFile("job.py", "");
+
+  const Result result = Run({"submit", "--", "python3", "job.py"});
+
+  EXPECT_EQ(result.out, "job 17 submitted\n");
+  EXPECT_EQ(result.err,
+            "pipefill: note: job.py is a file here, but the job runs in a folder of its own; "
+            "'--workdir .' runs it here\n");
+  EXPECT_EQ(Run({"submit", "--workdir", ".", "--", "python3", "job.py"}).err, "");
+}
+
+TEST_F(SubmitTest, FileIsTheSpecAndOptionsGoOverIt) {
+  const std::string path = WriteFile("job.json", R"({
+    // a comment
+    "name": "embed",
+    "command": ["python3", "embed.py"],
+    "memory": "1GiB",
+    "env": {"A": "1", "B": "2"},
+    "retries": 3
+  })");
+
+  Run({"submit", path, "--env", "A=9", "--memory", "2GiB"});
+
+  const v1::JobSpec& spec = Sent().spec();
+  EXPECT_EQ(spec.name(), "embed");
+  EXPECT_EQ(spec.command(1), "embed.py");
+  EXPECT_EQ(spec.memory_bytes(), int64_t{2} << 30);
+  EXPECT_EQ(spec.env().at("A"), "9");
+  EXPECT_EQ(spec.env().at("B"), "2");
+  EXPECT_EQ(spec.retries(), 3);
+}
+
+TEST_F(SubmitTest, DashIsStandardInput) {
+  Run({"submit", "-"}, R"({"command": ["run"]})");
+
+  EXPECT_EQ(Sent().spec().command(0), "run");
+}
+
+TEST_F(SubmitTest, WithoutACommandItSaysHowToNameOne) {
+  const Result result = Run({"submit", "--name", "x"});
+
+  EXPECT_EQ(result.code, kExitUsage);
+  EXPECT_EQ(
+      result.err,
+      "pipefill: no command to run; put it behind --, as: pipefill submit -- python3 job.py\n");
+  EXPECT_TRUE(scheduler.submitted.empty());
+}
+
+TEST_F(SubmitTest, FileWithoutACommandIsNamed) {
+  const Result result = Run({"submit", "-"}, "{}");
+
+  EXPECT_EQ(result.code, kExitUsage);
+  EXPECT_EQ(result.err,
+            "pipefill: standard input: command: missing; name the program and its arguments, as "
+            "\"command\": [\"python3\", \"job.py\"]\n");
+}
+
+TEST_F(SubmitTest, CommandWithoutDashesGetsAdvice) {
+  const Result result = Run({"submit", "python3", "job.py"});
+
+  EXPECT_EQ(result.code, kExitUsage);
+  EXPECT_EQ(result.err,
+            "pipefill: unexpected word: job.py; put the program and its arguments behind --\n");
+}
+
+TEST_F(SubmitTest, MissingFileIsNotFound) {
+  const Result result = Run({"submit", "/nonexistent/job.json"});
+
+  EXPECT_EQ(result.code, kExitNotFound);
+  EXPECT_EQ(result.err,
+            "pipefill: cannot read the job file: open /nonexistent/job.json: No such file or "
+            "directory; to run a program write: pipefill submit -- /nonexistent/job.json\n");
+}
+
+TEST_F(SubmitTest, BadValuesNameTheirOption) {
+  EXPECT_EQ(Run({"submit", "--memory", "12Q", "--", "run"}).err,
+            "pipefill: --memory: not a size: \"12Q\"; write for example 512MiB, 8GiB or 100000 "
+            "(bytes)\n");
+  EXPECT_EQ(Run({"submit", "--memory", "0", "--", "run"}).err,
+            "pipefill: --memory: must be more than 0; write for example 512MiB\n");
+  EXPECT_EQ(Run({"submit", "--env", "A", "--", "run"}).err,
+            "pipefill: --env: not a variable: A; write NAME=VALUE\n");
+  EXPECT_EQ(Run({"submit", "--retries", "-1", "--", "run"}).err,
+            "pipefill: --retries: not a number: -1; write a whole number from 0\n");
+  EXPECT_TRUE(scheduler.submitted.empty());
+}
+
+TEST_F(SubmitTest, RefusalKeepsItsTextAndCode) {
+  scheduler.error = absl::ResourceExhaustedError(
+      "memory over every device: need=64 GiB most=2 GiB; ask for less with --memory");
+
+  const Result result = Run({"submit", "--memory", "64GiB", "--", "run"});
+
+  EXPECT_EQ(result.code, kExitRefused);
+  EXPECT_EQ(result.err,
+            "pipefill: memory over every device: need=64 GiB most=2 GiB; ask for less with "
+            "--memory\n");
+}
+
+TEST_F(SubmitTest, UnknownResultNamesTheKeyToRepeatWith) {
+  scheduler.error = absl::DeadlineExceededError("no answer in time");
+
+  const Result result = Run({"submit", "--key", "k", "--", "run"});
+
+  EXPECT_EQ(result.code, kExitUnavailable);
+  EXPECT_EQ(result.err,
+            "pipefill: result unknown, the job may be submitted: key=k; repeat with --key k, which "
+            "submits it only once (no answer in time)\n");
+}
+
+TEST_F(SubmitTest, WaitReturnsHowTheJobEnded) {
+  AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  scheduler.on_wait = [this] {
+    v1::Job& job = scheduler.jobs[17];
+    job.set_state(v1::JOB_STATE_FAILED);
+    job.set_end_text("exit code 1");
+    job.set_ended_unix_ns(UnixNsAgo(absl::ZeroDuration()));
+  };
+
+  const Result result = Run({"submit", "--wait", "--", "run"});
+
+  EXPECT_EQ(result.code, kExitJobFailed);
+  EXPECT_EQ(result.out,
+            "job 17 submitted\n"
+            "job 17 failed after 3m14s: exit code 1\n");
+}
+
+TEST_F(SubmitTest, WaitingInJsonPrintsOneObject) {
+  AddJob(17, "embed", v1::JOB_STATE_SUCCEEDED);
+
+  const Result result = Run({"submit", "--wait", "-o", "json", "--", "run"});
+
+  EXPECT_EQ(nlohmann::json::parse(result.out)["state"], "succeeded");
+}
+
+}  // namespace
+}  // namespace pipefill

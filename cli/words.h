@@ -1,0 +1,39 @@
+// The words that commands print for the enums of proto/: lower case, with underscores, equal in
+// tables and in JSON; and short phrases made from them. An unknown value of an enum gives
+// "unspecified".
+//
+// Pure.
+#ifndef CLI_WORDS_H_
+#define CLI_WORDS_H_
+
+#include <string>
+
+#include "common/exit_code.h"
+#include "proto/types.pb.h"
+
+namespace pipefill {
+
+std::string Word(v1::JobState state);            // "pending"
+std::string Word(v1::AttemptState state);        // "starting"
+std::string Word(v1::EndCause cause);            // "out_of_memory"
+std::string Word(v1::PendingReasonCode reason);  // "no_main_job"
+std::string Word(v1::FillMode mode);             // "report"
+std::string Word(v1::BubbleClass bubble_class);  // "middle"
+
+bool IsTerminal(v1::JobState state);
+// The attempt that runs or ran last; null if there was none.
+const v1::Attempt* LastAttempt(const v1::Job& job);
+// Name of the job, or of its program if it has none.
+std::string JobName(const v1::Job& job);
+// "node1/cpu0".
+std::string DeviceName(const std::string& node, const std::string& device);
+// Why the job is in its state, in a few words for a column of a table; "" if the state says it all.
+std::string ShortDetail(const v1::Job& job);
+// The same as one whole line with numbers.
+std::string LongDetail(const v1::Job& job);
+// What `wait` returns for a terminal job.
+ExitCode ExitCodeOf(const v1::Job& job);
+
+}  // namespace pipefill
+
+#endif  // CLI_WORDS_H_
