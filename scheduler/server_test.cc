@@ -2,14 +2,19 @@
 #include "scheduler/server.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "common/clock.h"
+#include "common/owner_thread.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/testing/scripted_agent.h"
 
@@ -49,32 +54,37 @@ class ServerTest : public testing::Test {
     Start();
   }
 
-  // Submits `program` and returns the id.
-  int64_t Submit(const std::string& program, const std::string& key = "") {
+  // A call with a deadline; returns its status.
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (v1::SchedulerService::Stub::*method)(grpc::ClientContext*,
+                                                                       const Request&, Response*),
+                    const Request& request, Response* response) {
+    grpc::ClientContext context;
+    SetTestDeadline(&context);
+    return (users_.get()->*method)(&context, request, response);
+  }
+
+  static v1::SubmitJobRequest RequestFor(const std::string& program, const std::string& key = "") {
     v1::SubmitJobRequest request;
     request.mutable_spec()->add_command(program);
     request.set_key(key);
-    v1::SubmitJobResponse response;
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    const grpc::Status status = users_->SubmitJob(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.job_id();
+    return request;
   }
 
-  grpc::Status TrySubmit(const v1::SubmitJobRequest& request, v1::SubmitJobResponse* response) {
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    return users_->SubmitJob(&context, request, response);
+  // Submits `program` and returns the id.
+  int64_t Submit(const std::string& program, const std::string& key = "") {
+    v1::SubmitJobResponse response;
+    const grpc::Status status =
+        Call(&v1::SchedulerService::Stub::SubmitJob, RequestFor(program, key), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.job_id();
   }
 
   v1::Job Get(int64_t id) {
     v1::GetJobRequest request;
     request.set_job_id(id);
     v1::Job job;
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    const grpc::Status status = users_->GetJob(&context, request, &job);
+    const grpc::Status status = Call(&v1::SchedulerService::Stub::GetJob, request, &job);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return job;
   }
@@ -82,9 +92,19 @@ class ServerTest : public testing::Test {
   grpc::Status Cancel(int64_t id, v1::Job* job) {
     v1::CancelJobRequest request;
     request.set_job_id(id);
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    return users_->CancelJob(&context, request, job);
+    return Call(&v1::SchedulerService::Stub::CancelJob, request, job);
+  }
+
+  // Waits for the launch of the next attempt, and lets it start.
+  static v1::AttemptKey StartNext(ScriptedAgent& agent) {
+    const auto command = agent.NextCommand();
+    if (!command.has_value() || !command->has_launch()) {
+      ADD_FAILURE() << "no launch";
+      return {};
+    }
+    agent.SendStarted(command->launch().key());
+    EXPECT_TRUE(agent.Settle());
+    return command->launch().key();
   }
 
   const std::filesystem::path folder_;
@@ -114,6 +134,387 @@ TEST_F(ServerTest, JobGoesFromSubmissionThroughAgentToItsEnd) {
   EXPECT_EQ(acknowledged->end_acknowledged().key().fence(), key.fence());
   EXPECT_EQ(Get(id).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(Get(id).attempts(0).progress().units(), 12);
+}
+
+// --- Users ---
+
+TEST_F(ServerTest, SameKeyGivesTheSameJob) {
+  EXPECT_EQ(Submit("/bin/true", "k"), 1);
+  v1::SubmitJobResponse response;
+  ASSERT_TRUE(
+      Call(&v1::SchedulerService::Stub::SubmitJob, RequestFor("/bin/true", "k"), &response).ok());
+  EXPECT_EQ(response.job_id(), 1);
+  EXPECT_TRUE(response.already_existed());
+  const grpc::Status other =
+      Call(&v1::SchedulerService::Stub::SubmitJob, RequestFor("/bin/false", "k"), &response);
+  EXPECT_EQ(other.error_code(), grpc::StatusCode::ALREADY_EXISTS);
+}
+
+TEST_F(ServerTest, BadRequestsAreRefusedWithTheFieldOrTheLimit) {
+  v1::SubmitJobResponse response;
+  const grpc::Status bad =
+      Call(&v1::SchedulerService::Stub::SubmitJob, v1::SubmitJobRequest(), &response);
+  EXPECT_EQ(bad.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(bad.error_message(), "spec.command: is missing; name the program to run");
+
+  ScriptedAgent agent(server_->address(), {});
+  ASSERT_TRUE(agent.Settle());
+  v1::SubmitJobRequest large = RequestFor("/bin/true");
+  large.mutable_spec()->set_memory_bytes(int64_t{64} << 30);
+  const grpc::Status refused = Call(&v1::SchedulerService::Stub::SubmitJob, large, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(refused.error_message(),
+            "memory 64 GiB is more than any device has: largest is 2 GiB (node a, cpu0); ask for "
+            "less");
+}
+
+TEST_F(ServerTest, OversizedMessageIsRefusedAndTheServerStays) {
+  v1::SubmitJobRequest huge = RequestFor("/bin/true");
+  huge.mutable_spec()->add_command(std::string(5 << 20, 'x'));
+  v1::SubmitJobResponse response;
+  EXPECT_EQ(Call(&v1::SchedulerService::Stub::SubmitJob, huge, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Submit("/bin/true"), 1);
+}
+
+TEST_F(ServerTest, PendingJobSaysWhy) {
+  const int64_t id = Submit("/bin/true");
+  // The plan follows the answer: whatever is asked next on the loop comes after it.
+  v1::Job ignored;
+  EXPECT_EQ(Cancel(99, &ignored).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Get(id).pending_reason(), v1::PENDING_REASON_NO_AGENT);
+  EXPECT_THAT(Get(id).pending_text(), HasSubstr("1 of 1 in line"));
+}
+
+TEST_F(ServerTest, ListGoesPageByPageFromTheNewest) {
+  for (int i = 0; i < 3; ++i) Submit("/bin/true");
+  v1::ListJobsRequest request;
+  request.set_limit(2);
+  v1::ListJobsResponse response;
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, request, &response).ok());
+  ASSERT_EQ(response.jobs_size(), 2);
+  EXPECT_EQ(response.jobs(0).id(), 3);
+  request.set_cursor(response.next_cursor());
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, request, &response).ok());
+  ASSERT_EQ(response.jobs_size(), 1);
+  EXPECT_EQ(response.jobs(0).id(), 1);
+  EXPECT_EQ(response.next_cursor(), 0);
+}
+
+TEST_F(ServerTest, PageOfLargeJobsEndsBeforeTheMessageLimit) {
+  v1::SubmitJobRequest large = RequestFor("/bin/true");
+  large.mutable_spec()->add_command(std::string(60 << 10, 'x'));
+  v1::SubmitJobResponse submitted;
+  for (int i = 0; i < 80; ++i) {
+    ASSERT_TRUE(Call(&v1::SchedulerService::Stub::SubmitJob, large, &submitted).ok());
+  }
+  v1::ListJobsRequest request;
+  int jobs = 0;
+  int pages = 0;
+  do {
+    v1::ListJobsResponse response;
+    ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, request, &response).ok());
+    jobs += response.jobs_size();
+    ++pages;
+    request.set_cursor(response.next_cursor());
+  } while (request.cursor() != 0);
+  EXPECT_EQ(jobs, 80);
+  EXPECT_GT(pages, 1);
+}
+
+TEST_F(ServerTest, CancelledJobIsStoppedAndStaysCancelled) {
+  ScriptedAgent agent(server_->address(), {});
+  const int64_t id = Submit("/bin/true");
+  const v1::AttemptKey key = StartNext(agent);
+
+  v1::Job job;
+  ASSERT_TRUE(Cancel(id, &job).ok());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_RUNNING);
+  EXPECT_TRUE(job.cancel_requested());
+  const auto stop = agent.NextCommand();
+  ASSERT_TRUE(stop.has_value() && stop->has_stop());
+  EXPECT_EQ(stop->stop().cause(), v1::END_CAUSE_CANCELLED);
+  v1::AgentMessage message;
+  *message.mutable_attempt_ended()->mutable_key() = key;
+  message.mutable_attempt_ended()->set_cause(v1::END_CAUSE_CANCELLED);
+  agent.Send(message);
+  ASSERT_TRUE(agent.Settle());
+
+  EXPECT_EQ(Get(id).state(), v1::JOB_STATE_CANCELLED);
+  ASSERT_TRUE(Cancel(id, &job).ok());
+  EXPECT_EQ(job.state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(ServerTest, WaitAnswersWhenTheJobEnds) {
+  ScriptedAgent agent(server_->address(), {});
+  const int64_t id = Submit("/bin/true");
+  const v1::AttemptKey key = StartNext(agent);
+  v1::WaitJobRequest request;
+  request.set_job_id(id);
+  v1::Job job;
+  grpc::Status status;
+  {
+    OwnerThread waiter("waiter",
+                       [&] { status = Call(&v1::SchedulerService::Stub::WaitJob, request, &job); });
+    agent.SendExited(key, 3);
+  }
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.end_text(), "exit code 3");
+}
+
+TEST_F(ServerTest, WaitEndsAtItsDeadline) {
+  v1::WaitJobRequest request;
+  request.set_job_id(Submit("/bin/true"));
+  grpc::ClientContext context;
+  context.set_deadline(gpr_time_from_millis(50, GPR_TIMESPAN));
+  v1::Job job;
+  EXPECT_EQ(users_->WaitJob(&context, request, &job).error_code(),
+            grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(ServerTest, ShutdownEndsCallsThatWait) {
+  v1::WaitJobRequest request;
+  request.set_job_id(Submit("/bin/true"));
+  grpc::ClientContext context;
+  SetTestDeadline(&context);
+  v1::Job job;
+  grpc::Status status;
+  {
+    OwnerThread waiter("waiter", [&] { status = users_->WaitJob(&context, request, &job); });
+    server_->Shutdown();
+  }
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+}
+
+TEST_F(ServerTest, DevicesBubblesAndStatusAreThoseOfTheAgent) {
+  ScriptedAgent agent(server_->address(), {});
+  v1::AgentMessage message;
+  *message.mutable_report()->add_devices() = FilledDevice("cpu0", int64_t{1} << 30);
+  message.mutable_report()->add_bubbles()->set_main_job("gpt");
+  agent.Send(message);
+  ASSERT_TRUE(agent.Settle());
+
+  v1::ListDevicesResponse devices;
+  ASSERT_TRUE(
+      Call(&v1::SchedulerService::Stub::ListDevices, v1::ListDevicesRequest(), &devices).ok());
+  ASSERT_EQ(devices.devices_size(), 1);
+  EXPECT_EQ(devices.devices(0).node(), "a");
+  EXPECT_EQ(devices.devices(0).memory_bytes(), int64_t{1} << 30);
+  v1::ListBubblesResponse bubbles;
+  ASSERT_TRUE(
+      Call(&v1::SchedulerService::Stub::ListBubbles, v1::ListBubblesRequest(), &bubbles).ok());
+  EXPECT_EQ(bubbles.bubbles_size(), 1);
+  v1::GetStatusResponse status;
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::GetStatus, v1::GetStatusRequest(), &status).ok());
+  EXPECT_EQ(status.policy(), "fifo");
+  ASSERT_EQ(status.nodes_size(), 1);
+  EXPECT_EQ(status.nodes(0), "a");
+}
+
+TEST_F(ServerTest, HealthServiceServes) {
+  grpc::GenericStub stub(
+      grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  SetTestDeadline(&context);
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  absl::Notification done;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
+                 [&](grpc::Status result) {
+                   status = std::move(result);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice slice;
+  ASSERT_TRUE(response.DumpToSingleSlice(&slice).ok());
+  // HealthCheckResponse with status SERVING.
+  EXPECT_EQ(std::string(slice.begin(), slice.end()), "\x08\x01");
+}
+
+// --- Content ---
+
+TEST_F(ServerTest, LogIsReadFromTheAgentOfTheLatestAttempt) {
+  ScriptedAgent agent(server_->address(), {});
+  const int64_t id = Submit("/bin/true");
+  StartNext(agent);
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_STDOUT);
+  request.set_job_id(id);
+  v1::ReadContentResponse response;
+  grpc::Status status;
+  {
+    OwnerThread reader("reader", [&] {
+      status = Call(&v1::SchedulerService::Stub::ReadContent, request, &response);
+    });
+    const auto question = agent.NextCommand();
+    ASSERT_TRUE(question.has_value() && question->has_content());
+    EXPECT_EQ(question->content().request().attempt(), 1);
+    v1::AgentMessage message;
+    message.mutable_content_reply()->set_request_id(question->content().request_id());
+    message.mutable_content_reply()->mutable_content()->set_data("hello");
+    agent.Send(message);
+  }
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.data(), "hello");
+}
+
+TEST_F(ServerTest, ErrorOfTheAgentReachesTheReader) {
+  ScriptedAgent agent(server_->address(), {});
+  ASSERT_TRUE(agent.Settle());
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_TRACE);
+  request.set_node("a");
+  v1::ReadContentResponse response;
+  grpc::Status status;
+  {
+    OwnerThread reader("reader", [&] {
+      status = Call(&v1::SchedulerService::Stub::ReadContent, request, &response);
+    });
+    const auto question = agent.NextCommand();
+    ASSERT_TRUE(question.has_value() && question->has_content());
+    v1::AgentMessage message;
+    message.mutable_content_reply()->set_request_id(question->content().request_id());
+    message.mutable_content_reply()->set_error_code(grpc::StatusCode::NOT_FOUND);
+    message.mutable_content_reply()->set_error_text("no trace is kept");
+    agent.Send(message);
+  }
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "no trace is kept");
+}
+
+TEST_F(ServerTest, ReaderIsToldWhenTheAgentGoesOrIsAway) {
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_TRACE);
+  request.set_node("a");
+  v1::ReadContentResponse response;
+  EXPECT_EQ(Call(&v1::SchedulerService::Stub::ReadContent, request, &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
+
+  auto agent = std::make_unique<ScriptedAgent>(server_->address(), ScriptedAgent::Options());
+  ASSERT_TRUE(agent->Settle());
+  grpc::Status status;
+  {
+    OwnerThread reader("reader", [&] {
+      status = Call(&v1::SchedulerService::Stub::ReadContent, request, &response);
+    });
+    ASSERT_TRUE(agent->NextCommand().has_value());
+    agent = nullptr;
+  }
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(ServerTest, JobThatNeverStartedHasNoLog) {
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_STDOUT);
+  request.set_job_id(Submit("/bin/true"));
+  v1::ReadContentResponse response;
+  EXPECT_EQ(Call(&v1::SchedulerService::Stub::ReadContent, request, &response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+// --- Agents ---
+
+TEST_F(ServerTest, SecondAgentOfTheSameNameIsRefused) {
+  ScriptedAgent first(server_->address(), {});
+  ASSERT_TRUE(first.Settle());
+  ScriptedAgent::Options options;
+  options.boot_id = "boot-2";
+  ScriptedAgent second(server_->address(), options);
+  const grpc::Status status = second.WaitForEnd();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_message(), HasSubstr("another agent with the node name a"));
+  EXPECT_TRUE(first.Settle());
+}
+
+TEST_F(ServerTest, NewStreamOfTheSameAgentEndsTheOld) {
+  ScriptedAgent first(server_->address(), {});
+  ASSERT_TRUE(first.Settle());
+  ScriptedAgent second(server_->address(), {});
+  EXPECT_EQ(first.WaitForEnd().error_code(), grpc::StatusCode::ABORTED);
+  EXPECT_TRUE(second.Settle());
+}
+
+TEST_F(ServerTest, RestartedAgentTakesItsNameOnceItsStreamIsBroken) {
+  {
+    ScriptedAgent first(server_->address(), {});
+    ASSERT_TRUE(first.Settle());
+  }
+  ScriptedAgent::Options options;
+  options.boot_id = "boot-2";
+  // The server may hear of the broken stream after the new hello: agents dial again then.
+  bool is_in = false;
+  while (!is_in) {
+    ScriptedAgent second(server_->address(), options);
+    is_in = second.Settle();
+  }
+}
+
+TEST_F(ServerTest, BadHelloEndsTheStreamWithTheField) {
+  ScriptedAgent::Options options;
+  options.node = "not a name";
+  ScriptedAgent agent(server_->address(), options);
+  const grpc::Status status = agent.WaitForEnd();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("node: "));
+}
+
+// --- Restart ---
+
+TEST_F(ServerTest, RestartKeepsJobsAndGoesOnWithRunningAttempts) {
+  const int64_t pending = Submit("/bin/one", "k");
+  int64_t running = 0;
+  v1::AttemptKey key;
+  {
+    ScriptedAgent agent(server_->address(), {});
+    key = StartNext(agent);
+    running = Submit("/bin/two");
+    EXPECT_EQ(key.job_id(), pending);
+    Restart();
+    EXPECT_EQ(agent.WaitForEnd().ok(), false);
+  }
+  EXPECT_EQ(Submit("/bin/one", "k"), pending);
+  EXPECT_EQ(Get(pending).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(Get(running).state(), v1::JOB_STATE_PENDING);
+  EXPECT_EQ(Submit("/bin/three"), 3);
+
+  ScriptedAgent::Options options;
+  options.live_attempts = {key};
+  ScriptedAgent agent(server_->address(), options);
+  agent.SendExited(key, 0);
+  ASSERT_TRUE(agent.NextCommand()->has_end_acknowledged());
+  EXPECT_EQ(Get(pending).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Get(pending).attempts_size(), 1);
+  EXPECT_EQ(StartNext(agent).job_id(), running);
+}
+
+// --- Start ---
+
+TEST_F(ServerTest, AddressInUseIsRefused) {
+  v1::SchedulerConfig config = config_;
+  config.set_listen(server_->address());
+  config.set_state_dir((folder_ / "other").string());
+  const auto second = Server::Create(config, {SystemClock()});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(server_->address()));
+}
+
+TEST_F(ServerTest, StateFolderInUseIsRefused) {
+  EXPECT_EQ(Server::Create(config_, {SystemClock()}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(ServerTest, AddressFileHoldsTheBoundAddress) {
+  config_.set_address_file((folder_ / "address").string());
+  Restart();
+  std::ifstream file(folder_ / "address");
+  std::string address;
+  std::getline(file, address);
+  EXPECT_EQ(address, server_->address());
+  EXPECT_THAT(address, testing::MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
 }
 
 }  // namespace
