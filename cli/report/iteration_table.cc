@@ -13,7 +13,7 @@ namespace {
 // When a task was what, on the clock of its node.
 struct TaskSpan {
   int64_t launched_ns = 0;
-  int64_t ready_ns = 0;  // first unit; or, without one, attached or ended
+  int64_t ready_ns = 0;  // first unit, or end; at most kStartUpMaxNs after launched_ns
   int64_t left_ns = 0;
   bool has_units = false;
 };
@@ -22,11 +22,13 @@ TaskSpan SpanOf(const Trace& trace, const TaskTrace& task) {
   TaskSpan span;
   span.launched_ns = task.launched_ns;
   span.has_units = !task.units.empty();
+  const int64_t start_up_end_ns = task.launched_ns + kStartUpMaxNs;
   if (!span.has_units) {
-    span.ready_ns = span.left_ns = task.ends.empty() ? task.attached_ns : task.ends.front().now_ns;
+    const bool has_end = !task.ends.empty();
+    span.ready_ns = has_end ? std::min(task.ends.front().now_ns, start_up_end_ns) : start_up_end_ns;
     return span;
   }
-  span.ready_ns = std::min(task.units.front().start_ns, task.attached_ns + kStartUpMaxNs);
+  span.ready_ns = std::min(task.units.front().start_ns, start_up_end_ns);
   span.left_ns = task.ends.empty() ? trace.starts[task.start].last_ns : task.units.back().end_ns;
   return span;
 }

@@ -10,9 +10,8 @@
 //   kNotWhole    an edge of it is missing on some rank, or a rank's part is
 //   kFirst       among the first `skip_first` of the run: warming up, nothing learned yet
 //   kBeforeFill  before the first unit of the run          kAfterFill   after the last one
-//   kStartUp     on some rank's device a task was starting up: launched, but before its first unit,
-//   or
-//                before kStartUpMaxNs after it attached (from then on it waits, because others run)
+//   kStartUp     on some rank's device a task was starting up: launched, but before its first unit;
+//                kStartUpMaxNs after its launch it counts as waiting (others have the bubbles)
 //   kNoTask      no device had a task that waited or ran through all of it
 //
 // The same rules for filled and held-out iterations: else they would be chosen by their outcome.
@@ -33,7 +32,7 @@ namespace pipefill {
 
 enum class IterationUse { kCounted, kNotWhole, kFirst, kBeforeFill, kAfterFill, kStartUp, kNoTask };
 
-inline constexpr int64_t kStartUpMaxNs = 30'000'000'000;
+inline constexpr int64_t kStartUpMaxNs = 60'000'000'000;
 
 // What one rank did in one iteration.
 struct IterationPart {

@@ -72,9 +72,8 @@ TEST(IterationTableTest, LeavesOutIterationsWhileAnotherTaskStartsUp) {
   RunStory run;
   run.AddTask(1);
   run.AddIterations(0, 4, true);
-  // Launched in iteration 5, attached in 6, first unit in 7.
-  const int other = run.builder.AddTask(2, "cpu0", 650);
-  run.builder.records().back().mutable_task_attached()->set_launched_ns(TraceBuilder::Ns(550));
+  // Launched in iteration 5, first unit in 7.
+  const int other = run.builder.AddTask(2, "cpu0", 550);
   run.AddIterations(5, 7, true);
   run.builder.AddUnit(other, 1, 724, 725);
   run.AddIterations(8, 9, true);
@@ -86,13 +85,15 @@ TEST(IterationTableTest, LeavesOutIterationsWhileAnotherTaskStartsUp) {
   EXPECT_EQ(uses.at(8), IterationUse::kCounted);
 }
 
-TEST(IterationTableTest, TakesAnAttachedTaskAsWaitingAfterAWhile) {
+TEST(IterationTableTest, TakesATaskWithoutATurnAsWaitingAfterAWhile) {
   RunStory run;
   run.AddTask(1);
   run.AddIterations(0, 4, true);
-  run.builder.AddTask(2, "cpu0", 450);  // never gets a turn
-  run.AddIterations(5, 9, true);
-  EXPECT_EQ(run.Uses(kNoSkip).at(7), IterationUse::kCounted);
+  run.builder.AddTask(2, "cpu0", 450);
+  run.AddIterations(598, 610, true);  // from 59.8 s on
+  const auto uses = run.Uses(kNoSkip);
+  EXPECT_EQ(uses.at(598), IterationUse::kStartUp);
+  EXPECT_EQ(uses.at(605), IterationUse::kCounted);
 }
 
 TEST(IterationTableTest, LeavesOutIterationsWithoutATask) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/output.h"
 #include "cli/report/markup.h"
@@ -18,12 +19,14 @@ namespace {
 
 constexpr size_t kViolationsShown = 20;
 
-// `text` in lines of at most `width` characters, the first and the others behind their indents.
+// `text` in lines of at most kLineWidth characters, the first and the others behind their indents.
+// A percent sign stays with its number.
 std::string Wrapped(const std::string& first, const std::string& others, const std::string& text) {
   std::string out;
   std::string line = first;
   bool is_empty = true;
-  for (absl::string_view word : absl::StrSplit(text, ' ')) {
+  const std::string glued = absl::StrReplaceAll(text, {{" %", "\x01%"}});
+  for (absl::string_view word : absl::StrSplit(glued, ' ')) {
     if (!is_empty && line.size() + 1 + word.size() > kLineWidth) {
       absl::StrAppend(&out, line, "\n");
       line = others;
@@ -32,7 +35,8 @@ std::string Wrapped(const std::string& first, const std::string& others, const s
     absl::StrAppend(&line, is_empty ? "" : " ", word);
     is_empty = false;
   }
-  return absl::StrCat(out, line, "\n");
+  absl::StrAppend(&out, line, "\n");
+  return absl::StrReplaceAll(out, {{"\x01", " "}});
 }
 
 // "  filled       87.4 %  of bubble time ...".
@@ -72,11 +76,11 @@ std::string FigureLines(const Figures& figures) {
   std::string out = absl::StrCat(
       FigureLine("idle", PercentText(figures.bubble_ratio), "of device time is bubbles"),
       FigureLine("filled", PercentText(figures.bubble_filled),
-                 "of bubble time did fill work, where a task was there to take it"),
+                 "of bubble time did fill work while a task was there"),
       FigureLine("", PercentText(figures.bubble_filled_all),
                  "of all bubble time from the first unit to the last"),
       FigureLine("overrun", PercentText(figures.overrun_ratio),
-                 "of bubble time: CPU time of units after their bubble's end"),
+                 "of bubble time: CPU time of units after its end"),
       SlowdownLines(figures), IterationLines(figures),
       FigureLine("recovered", PercentText(figures.recovered_device_share),
                  "of device time: the same work as if alone on a device"));

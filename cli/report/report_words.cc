@@ -26,10 +26,13 @@ CostVerdict JudgeCost(const Figures& figures) {
     return CostVerdict::kUnknown;
   }
   const RatioEstimate& slowdown = *figures.slowdown;
-  if (slowdown.change <= kSlowdownBudget && slowdown.interval->hi <= kSlowdownBudgetUpper) {
+  constexpr double kRounding = 1e-9;
+  if (slowdown.change <= kSlowdownBudget + kRounding &&
+      slowdown.interval->hi <= kSlowdownBudgetUpper + kRounding) {
     return CostVerdict::kWithin;
   }
-  return slowdown.interval->lo > kSlowdownBudget ? CostVerdict::kOver : CostVerdict::kUndecided;
+  const bool is_over = slowdown.interval->lo > kSlowdownBudget + kRounding;
+  return is_over ? CostVerdict::kOver : CostVerdict::kUndecided;
 }
 
 std::string VerdictText(CostVerdict verdict) {

@@ -269,7 +269,6 @@ class SyntheticRun {
       attached->set_memory_bytes(int64_t{512} << 20);
       attached->set_pid(1000 + static_cast<int>(i));
       attached->set_now_ns(now_ns_);
-      attached->set_launched_ns(now_ns_ - 500'000);
     }
   }
 

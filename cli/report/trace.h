@@ -136,8 +136,7 @@ struct TaskTrace {
   uint64_t fence = 0;
   std::string job_name;
   int64_t memory_bytes = 0;  // cap; 0 = none
-  int64_t attached_ns = 0;
-  int64_t launched_ns = 0;  // attached_ns if the trace does not say
+  int64_t launched_ns = 0;
   std::vector<UnitTrace> units;
   std::vector<TaskSampleTrace> samples;
   std::vector<TaskEnd> ends;  // one, in a sound trace of a run that is over

@@ -271,7 +271,7 @@ class Checker {
       if (!task.is_declared || !seen.insert(task.job_id).second) continue;
       if (listed.contains(task.job_id)) continue;
       ++of(Rule::kJobEndsOnce).checked;
-      Violate(Rule::kJobEndsOnce, task.attached_ns,
+      Violate(Rule::kJobEndsOnce, task.launched_ns,
               absl::StrCat("job ", task.job_id, " ran on ", task.device,
                            " but the scheduler does not know it"));
     }

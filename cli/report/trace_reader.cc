@@ -196,13 +196,10 @@ class SourceReader {
   }
 
   void OnTaskAttached(const v1::TaskAttached& attached) {
-    if (!IsTime(attached.now_ns()) || !IsTime(attached.launched_ns()) ||
-        attached.memory_bytes() < 0) {
-      return Reject();
-    }
+    if (!IsTime(attached.now_ns()) || attached.memory_bytes() < 0) return Reject();
     const auto known = tasks_.find(attached.task_key());
     if (known != tasks_.end() && trace_->tasks[known->second].is_declared) {
-      if (trace_->tasks[known->second].attached_ns == attached.now_ns()) return;  // said again
+      if (trace_->tasks[known->second].launched_ns == attached.now_ns()) return;  // said again
       tasks_.erase(known);
     }
     TaskTrace& task = TaskOf(attached.task_key());
@@ -213,10 +210,7 @@ class SourceReader {
     task.fence = attached.attempt().fence();
     task.job_name = CleanText(attached.job_name());
     task.memory_bytes = attached.memory_bytes();
-    task.attached_ns = attached.now_ns();
-    task.launched_ns = attached.launched_ns() == 0
-                           ? attached.now_ns()
-                           : std::min(attached.launched_ns(), attached.now_ns());
+    task.launched_ns = attached.now_ns();
     SawTime(attached.now_ns());
   }
 

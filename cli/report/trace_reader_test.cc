@@ -53,8 +53,7 @@ TEST(TraceReaderTest, KeepsUnitsAndTheRankTheySaw) {
   ASSERT_EQ(trace.tasks.size(), 1u);
   const TaskTrace& read = trace.tasks[0];
   EXPECT_EQ(read.job_id, 5);
-  EXPECT_EQ(read.launched_ns, TraceBuilder::Ns(1))
-      << "the time of attaching, where nothing else is known";
+  EXPECT_EQ(read.launched_ns, TraceBuilder::Ns(1));
   ASSERT_EQ(read.units.size(), 1u);
   EXPECT_EQ(read.units[0].rank, 0u);
   EXPECT_EQ(read.units[0].bubble_begin_ns, TraceBuilder::Ns(30));

@@ -152,4 +152,31 @@ std::string TraceBuilder::bytes() const { return SerializeTrace(records_); }
 
 Trace TraceBuilder::Read() const { return ReadTraces({{"test", bytes()}}); }
 
+TraceBuilder SmallRun() {
+  constexpr uint64_t kIterations = 40;
+  const HoldOut hold_out = {.block_iterations = 1, .one_in = 2};
+  TraceBuilder builder;
+  builder.SetHoldOut(hold_out);
+  const int ranks[] = {builder.AddRank("cpu0", 0), builder.AddRank("cpu1", 1)};
+  const int task = builder.AddTask(1, "cpu0", 1);
+  double at_ms = 10;
+  for (uint64_t i = 0; i < kIterations; ++i) {
+    const bool is_held_out = IsHeldOut(hold_out, i);
+    const double end_ms = at_ms + (is_held_out ? 100 : 101);
+    for (int rank : ranks) {
+      builder.BeginIteration(rank, i, at_ms);
+      builder.Bubble(rank, 0, at_ms + 20, at_ms + 50);
+      if (rank == ranks[0] && i >= 2 && !is_held_out) {
+        builder.AddUnit(task, rank, at_ms + 21, at_ms + 41);
+      }
+      builder.EndIteration(rank, end_ms);
+    }
+    at_ms = end_ms + 1;
+  }
+  builder.AddSample(task, at_ms, 70);
+  builder.EndTask(task, at_ms + 1);
+  for (int rank : ranks) builder.Detach(rank, at_ms + 2);
+  return builder;
+}
+
 }  // namespace pipefill

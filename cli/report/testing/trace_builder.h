@@ -44,7 +44,7 @@ class TraceBuilder {
   // One iteration of 100 ms from `at_ms` with one bubble of 30 ms, from 20 to 50 ms.
   void Iteration(int rank, uint64_t number, double at_ms);
 
-  // Attempt 1 of `job`, attached at `at_ms`, with a cap of 100 bytes. Returns its key.
+  // Attempt 1 of `job`, launched at `at_ms`, with a cap of 100 bytes. Returns its key.
   int AddTask(int64_t job, const std::string& device, double at_ms);
   // A unit in the last bubble of `rank`; it could have started until 25 ms into it.
   v1::Unit& AddUnit(int task, int rank, double start_ms, double end_ms);
@@ -71,6 +71,11 @@ class TraceBuilder {
   std::map<int, v1::AttemptKey> tasks_;
   size_t start_ = 0;  // record of the last start
 };
+
+// A run of 40 iterations on cpu0 and cpu1 that keeps every rule: every other iteration is held out
+// and takes 100 ms, filled ones take 101 ms; a bubble of 30 ms each; job 1 on cpu0 fills 20 ms of
+// it, from iteration 2 on, and ends.
+TraceBuilder SmallRun();
 
 }  // namespace pipefill
 

@@ -1,0 +1,62 @@
+#include "cli/report/timeline_svg.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+
+namespace pipefill {
+namespace {
+
+Timeline OneDevice() {
+  Timeline timeline;
+  timeline.jobs.push_back({.id = 3, .name = "embed"});
+  timeline.bubble_names = {"head 0"};
+  TimelineDevice device;
+  device.name = "n1/cpu0";
+  device.iterations.push_back(
+      {.number = 7, .begin_ns = 0, .end_ns = 100'000'000, .is_held_out = true});
+  device.bubbles.push_back(
+      {.begin_ns = 0, .end_ns = 20'000'000, .name = 0, .filled_ns = 5'000'000});
+  device.work.push_back(
+      {.begin_ns = 20'000'000, .end_ns = 100'000'000, .kind = ChunkKind::kForward});
+  device.units.push_back({.begin_ns = 1'000'000,
+                          .inside_end_ns = 20'000'000,
+                          .end_ns = 24'000'000,
+                          .cpu_ns = 22'000'000,
+                          .overrun_ns = 3'000'000,
+                          .job = 0});
+  timeline.devices.push_back(device);
+  return timeline;
+}
+
+TEST(TimelineSvgTest, DrawsEveryKindOfShapeAndSaysWhatItIs) {
+  const std::string svg = TimelineSvg(OneDevice(), {.title = "a run"});
+  for (const char* text :
+       {"a run", "n1/cpu0", "iteration 7 - hold-out", "fill job embed", "overrun",
+        "main job: forward", "bubble", "class=\"job0\"", "url(#idle)"}) {
+    EXPECT_TRUE(absl::StrContains(svg, text)) << text;
+  }
+}
+
+TEST(TimelineSvgTest, EscapesNames) {
+  Timeline timeline = OneDevice();
+  timeline.jobs[0].name = "<script>";
+  const std::string svg = TimelineSvg(timeline, {.title = "a & b"});
+  EXPECT_FALSE(absl::StrContains(svg, "<script>"));
+  EXPECT_TRUE(absl::StrContains(svg, "&lt;script&gt;"));
+  EXPECT_TRUE(absl::StrContains(svg, "a &amp; b"));
+}
+
+TEST(TimelineSvgTest, SaysHowManyDevicesItLeavesOut) {
+  Timeline timeline = OneDevice();
+  for (int i = 0; i < 4; ++i) timeline.devices.push_back(timeline.devices[0]);
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(timeline, {.title = "", .devices_max = 2}),
+                                "3 more devices are not shown"));
+}
+
+TEST(TimelineSvgTest, DrawsAnEmptyRun) {
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(Timeline{}, {.title = "none"}), "</svg>"));
+}
+
+}  // namespace
+}  // namespace pipefill
