@@ -13,7 +13,6 @@
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
 #include "agent/trace_writer.h"
-#include "client/pages/handshake.h"
 #include "common/environment.h"
 #include "common/files.h"
 #include "common/log.h"
@@ -26,10 +25,11 @@ namespace {
 // What a task sees of agentd's own environment.
 constexpr const char* kInheritedVariables[] = {"PATH", "HOME", "USER",   "LOGNAME",
                                                "LANG", "TZ",   "TMPDIR", "PYTHONPATH"};
+constexpr absl::Duration kShutdownGrace = absl::Seconds(5);
 constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
 
-std::map<std::string, std::string> TaskEnvironment(const AgentSettings& settings) {
-  std::map<std::string, std::string> environment = {{kSocketVariable, settings.socket}};
+std::map<std::string, std::string> InheritedEnvironment() {
+  std::map<std::string, std::string> environment;
   for (const char* name : kInheritedVariables) {
     const std::string value = EnvironmentOr(name, "");
     if (!value.empty()) environment[name] = value;
@@ -54,12 +54,13 @@ class RunningAgent : public Agent {
  public:
   RunningAgent(AgentSettings settings, DeviceList devices)
       : settings_(std::move(settings)), devices_(std::move(devices)), loop_(EventLoop::Create()) {}
-  ~RunningAgent() override { Shutdown(absl::ZeroDuration()); }
+  ~RunningAgent() override { StopWithin(absl::ZeroDuration()); }
 
   absl::Status Start(const AgentDependencies& dependencies);
-  void Shutdown(absl::Duration grace) override;
+  void Shutdown() override { StopWithin(kShutdownGrace); }
 
  private:
+  void StopWithin(absl::Duration grace);
   absl::Status OpenState(const Clock& clock);
 
   // In order of dependence: each needs only what stands above it.
@@ -105,7 +106,8 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
                                                    .folders = *folders_,
                                                    .trace = *trace_,
                                                    .boot_id = RandomToken()},
-                                        SupervisorOptions{.environment = TaskEnvironment(settings_),
+                                        SupervisorOptions{.environment = InheritedEnvironment(),
+                                                          .socket = settings_.socket,
                                                           .python_path = settings_.python_path,
                                                           .log_max_bytes = settings_.log_max_bytes,
                                                           .limits = {}});
@@ -122,7 +124,7 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
   return absl::OkStatus();
 }
 
-void RunningAgent::Shutdown(absl::Duration grace) {
+void RunningAgent::StopWithin(absl::Duration grace) {
   if (!thread_.has_value()) return;
   absl::Notification done;
   loop_->Post([&] { router_->Shutdown(grace, [&] { done.Notify(); }); });

@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "common/clock.h"
 #include "proto/config.pb.h"
 
@@ -38,9 +37,9 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Gives the tasks `grace` to save and leave, reports their ends and stops. Blocks until then; the
-  // second call does nothing.
-  virtual void Shutdown(absl::Duration grace = absl::Seconds(5)) = 0;
+  // Gives the tasks five seconds to save and leave, reports their ends and stops. Blocks until
+  // then; the second call does nothing.
+  virtual void Shutdown() = 0;
 
  protected:
   Agent() = default;

@@ -19,8 +19,10 @@ constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 // In watches: samples of the trace every 250 ms.
 constexpr int64_t kSampleEvery = 5;
 constexpr absl::Duration kShutdownPoll = absl::Milliseconds(20);
-// Beyond the grace: for the last exits, and for schedulerd to acknowledge the ends.
+// Beyond the grace, for the exits of killed tasks.
 constexpr absl::Duration kShutdownExtra = absl::Seconds(2);
+// Once all tasks are gone, for schedulerd to acknowledge their ends.
+constexpr absl::Duration kAcknowledgeWait = absl::Seconds(1);
 // Of a StopAttempt that names none.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 constexpr size_t kEndsMax = 4096;
@@ -84,6 +86,7 @@ void AgentLoop::Report() {
   const ProcessTable processes = ReadProcessTable();
   supervisor_.Tick(&processes);
   if (!session_->is_connected()) return;
+  if (is_stopping_) return ResendEnds();
   v1::AgentMessage message;
   v1::AgentReport& report = *message.mutable_report();
   for (v1::Device& device : DescribeDevices(processes)) *report.add_devices() = std::move(device);
@@ -244,9 +247,9 @@ void AgentLoop::Launch(const v1::LaunchAttempt& launch) {
   const auto refuse = [&](absl::string_view text) {
     ReportEnd(key, {.cause = EndCause::kLaunchFailed, .text = std::string(text)}, {});
   };
-  if (is_stopping_) {
-    return ReportEnd(key, {.cause = EndCause::kLost, .text = "agentd is being stopped"}, {});
-  }
+  // It was on its way when the last report went out. Unanswered, it counts as lost once we are
+  // gone.
+  if (is_stopping_) return;
   const absl::StatusOr<AttemptSpec> spec = FromProto(launch);
   if (!spec.ok()) return refuse(spec.status().message());
   const DeviceState* state = FindState(spec->device);
@@ -328,12 +331,17 @@ absl::StatusOr<v1::ReadContentResponse> AgentLoop::ReadContent(
 
 void AgentLoop::Shutdown(absl::Duration grace, std::function<void()> done) {
   is_stopping_ = true;
+  // A report without devices first: nothing is to be placed here any more.
+  v1::AgentMessage message;
+  message.mutable_report();
+  session_->Send(std::move(message));
   supervisor_.StopAll({.cause = EndCause::kLost, .grace = grace, .text = "agentd was stopped"});
   FinishShutdown(loop_.Now() + grace + kShutdownExtra, std::move(done));
 }
 
 void AgentLoop::FinishShutdown(Instant give_up_at, std::function<void()> done) {
   const bool is_told = ends_.is_empty() || !session_->is_connected();
+  if (supervisor_.is_empty()) give_up_at = std::min(give_up_at, loop_.Now() + kAcknowledgeWait);
   if ((supervisor_.is_empty() && is_told) || loop_.Now() >= give_up_at) {
     session_->Stop();
     parts_.trace.Flush();

@@ -19,6 +19,10 @@ std::string TextOr(const std::string& text, absl::string_view fallback) {
   return text.empty() ? std::string(fallback) : text;
 }
 
+bool IsLogLevel(const std::string& text) {
+  return text == "error" || text == "warn" || text == "info" || text == "debug";
+}
+
 absl::StatusOr<int64_t> BytesOf(absl::string_view field, const std::string& text,
                                 absl::string_view fallback) {
   absl::StatusOr<int64_t> bytes = ParseBytes(TextOr(text, fallback));
@@ -81,6 +85,10 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
   settings.state_dir = TextOr(config.state_dir(), "/var/lib/pipefill/agentd");
   settings.python_path = config.python_path();
   settings.log_level = TextOr(config.log_level(), "info");
+  if (!IsLogLevel(settings.log_level)) {
+    return absl::InvalidArgumentError(absl::StrCat("log_level: ", settings.log_level,
+                                                   " is unknown; use error, warn, info or debug"));
+  }
   ASSIGN_OR_RETURN(settings.predictor, ReadPredictor(config.predictor()));
   ASSIGN_OR_RETURN(settings.window.hold_out, ReadHoldOut(config));
   ASSIGN_OR_RETURN(settings.window.spin, DurationOf("gate.spin", config.gate().spin(), "0us"));

@@ -23,6 +23,7 @@ constexpr int kBacklog = 64;
 // Turned away after this many in one turn of the loop, so that a flood of connections cannot hold
 // it.
 constexpr int kAcceptsPerTurn = 64;
+constexpr absl::Duration kAcceptAgainAfter = absl::Seconds(1);
 
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
   sockaddr_un address = {};
@@ -74,6 +75,7 @@ LocalService::~LocalService() {
     loop_.Cancel(connection.silence_timer);
   }
   if (listener_watch_ != 0) loop_.Unwatch(listener_watch_);
+  loop_.Cancel(accept_timer_);
   if (owns_file_) unlink(options_.path.c_str());
 }
 
@@ -141,7 +143,10 @@ absl::Status LocalService::RemoveStaleSocket() {
 void LocalService::Accept() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.is_open()) return;
+    if (!socket.is_open()) {
+      if (errno == EMFILE || errno == ENFILE) AcceptLater();
+      return;
+    }
     ucred credentials = {};
     socklen_t size = sizeof(credentials);
     if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) continue;
@@ -157,6 +162,17 @@ void LocalService::Accept() {
     }
     AddConnection(std::move(socket), peer);
   }
+}
+
+// The listener stays readable, so watching on would only heat the loop.
+void LocalService::AcceptLater() {
+  spdlog::error("no_descriptors_left retry_after={}; raise the limit of open files",
+                kAcceptAgainAfter);
+  loop_.Unwatch(listener_watch_);
+  listener_watch_ = 0;
+  accept_timer_ = loop_.PostAt(loop_.Now() + kAcceptAgainAfter, [this] {
+    listener_watch_ = loop_.WatchReadable(listener_.get(), [this] { Accept(); });
+  });
 }
 
 bool LocalService::IsWelcome(const Peer& peer) const {

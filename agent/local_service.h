@@ -111,6 +111,7 @@ class LocalService {
   absl::Status BindAndRestrict();
   absl::Status RemoveStaleSocket();
   void Accept();
+  void AcceptLater();
   void AddConnection(FileDescriptor socket, const Peer& peer);
   bool IsWelcome(const Peer& peer) const;
   void OnReadable(ConnectionId id);
@@ -127,6 +128,7 @@ class LocalService {
   FileDescriptor listener_;
   bool owns_file_ = false;
   EventLoop::WatchId listener_watch_ = 0;
+  Loop::TimerId accept_timer_ = 0;
   ConnectionId next_id_ = 1;
   std::map<ConnectionId, Connection> connections_;
 };

@@ -96,7 +96,7 @@ std::vector<pid_t> TaskProcesses::FindMembers(const ProcessTable* everything) {
 
 ProcessUse TaskProcesses::Read(int64_t exact_above_bytes, const ProcessTable* everything) {
   ProcessUse use = {};
-  std::vector<pid_t> alive;
+  members_.clear();
   absl::Duration cpu = absl::ZeroDuration();
   for (const pid_t pid : FindMembers(everything)) {
     const std::optional<ProcessStat> stat = ReadProcess(pid);
@@ -104,16 +104,16 @@ ProcessUse TaskProcesses::Read(int64_t exact_above_bytes, const ProcessTable* ev
     // A number that was used again by somebody else since it was remembered.
     const bool was_orphan = std::find(orphans_.begin(), orphans_.end(), pid) != orphans_.end();
     if (was_orphan && stat->session != leader_) continue;
-    alive.push_back(pid);
+    members_.push_back(pid);
     use.memory_bytes += stat->memory_bytes;
     cpu += stat->cpu;
   }
-  use.processes = static_cast<int>(alive.size());
+  use.processes = static_cast<int>(members_.size());
   cpu_seen_ = std::max(cpu_seen_, cpu);
   use.cpu = cpu_seen_;
-  if (use.memory_bytes > exact_above_bytes && alive.size() > 1) {
+  if (use.memory_bytes > exact_above_bytes && members_.size() > 1) {
     int64_t pss_bytes = 0;
-    for (const pid_t pid : alive) pss_bytes += ReadPssBytes(pid);
+    for (const pid_t pid : members_) pss_bytes += ReadPssBytes(pid);
     if (pss_bytes > 0) use.memory_bytes = pss_bytes;
   }
   return use;

@@ -27,12 +27,15 @@ class TaskProcesses {
   // above `exact_above_bytes`: the exact count is too slow to be made each time. `cpu` never falls.
   // `everything`: null, or all processes now.
   ProcessUse Read(int64_t exact_above_bytes, const ProcessTable* everything);
+  // What the last reading found alive, the leader included.
+  const std::vector<pid_t>& members() const { return members_; }
 
  private:
   std::vector<pid_t> FindMembers(const ProcessTable* everything);
 
   const pid_t leader_;
   std::vector<pid_t> orphans_;
+  std::vector<pid_t> members_;
   absl::Duration cpu_seen_ = absl::ZeroDuration();
 };
 

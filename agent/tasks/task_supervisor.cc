@@ -21,27 +21,40 @@ std::string Describe(const AttemptKey& key) {
   return fmt::format("job={} attempt={} fence={}", key.job, key.attempt, key.fence);
 }
 
-// Whether the process was started for the attempt with this fence; its descendants inherit the
-// mark.
-bool IsMarkedWith(pid_t pid, Fence fence) {
-  const absl::StatusOr<std::string> environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
-  if (!environment.ok()) return false;
-  const std::string mark = absl::StrCat(kFenceVariable, "=", fence.value());
-  return absl::StrContains(
-      absl::StrCat(absl::string_view("\0", 1), *environment),
-      absl::StrCat(absl::string_view("\0", 1), mark, absl::string_view("\0", 1)));
+bool HasVariable(const std::string& environment, absl::string_view name, absl::string_view value) {
+  const absl::string_view end("\0", 1);
+  return absl::StrContains(absl::StrCat(end, environment),
+                           absl::StrCat(end, name, "=", value, end));
 }
 
-// The leader, unless its number has been given to another process, and what is left of its session.
-int KillProcessesOf(const ProcessRecord& record, const ProcessTable& everything) {
+// The mark that an attempt's processes hand down to their descendants. The socket tells the agents
+// of several clusters on one node apart, whose fences may be equal.
+struct AttemptMark {
+  Fence fence;
+  const std::string& socket;
+
+  bool IsOn(pid_t pid) const {
+    const absl::StatusOr<std::string> environment =
+        ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+    return environment.ok() &&
+           HasVariable(*environment, kFenceVariable, absl::StrCat(fence.value())) &&
+           HasVariable(*environment, kSocketVariable, socket);
+  }
+};
+
+int KillMarked(const AttemptMark& mark, const ProcessTable& everything) {
   int killed = 0;
   for (const auto& [pid, stat] : everything.processes()) {
-    if (stat.state == 'Z' || (pid != record.pid && stat.session != record.pid)) continue;
-    const bool is_leader = pid == record.pid && stat.start_ticks == record.start_ticks;
-    if (!is_leader && !IsMarkedWith(pid, record.key.fence)) continue;
-    if (kill(pid, SIGKILL) == 0) ++killed;
+    if (stat.state != 'Z' && mark.IsOn(pid) && kill(pid, SIGKILL) == 0) ++killed;
   }
   return killed;
+}
+
+// False if its number has been given to another process.
+bool KillLeader(const ProcessRecord& record, const ProcessTable& everything) {
+  const auto found = everything.processes().find(record.pid);
+  return found != everything.processes().end() && found->second.state != 'Z' &&
+         found->second.start_ticks == record.start_ticks && kill(record.pid, SIGKILL) == 0;
 }
 
 }  // namespace
@@ -65,7 +78,11 @@ std::vector<AttemptKey> TaskSupervisor::KillOrphans() {
   if (records.empty()) return lost;
   const ProcessTable everything = ReadProcessTable();
   for (const ProcessRecord& record : records) {
-    const int killed = record.boot_id == boot_id_ ? KillProcessesOf(record, everything) : 0;
+    int killed = 0;
+    if (record.boot_id == boot_id_) {
+      killed += KillLeader(record, everything) ? 1 : 0;
+      killed += KillMarked({.fence = record.key.fence, .socket = options_.socket}, everything);
+    }
     spdlog::warn("task_orphaned {} pid={} processes_killed={}", Describe(record.key), record.pid,
                  killed);
     folders_.RemoveRecord(record.key);
@@ -135,6 +152,7 @@ std::vector<std::string> TaskSupervisor::EnvironmentFor(const AttemptSpec& spec,
     std::string& path = variables["PYTHONPATH"];
     path = path.empty() ? options_.python_path : absl::StrCat(options_.python_path, ":", path);
   }
+  variables[kSocketVariable] = options_.socket;
   variables[kJobVariable] = absl::StrCat(spec.key.job.value());
   variables[kAttemptVariable] = absl::StrCat(spec.key.attempt.value());
   variables[kFenceVariable] = absl::StrCat(spec.key.fence.value());
@@ -210,15 +228,15 @@ void TaskSupervisor::Perform(Task& task, const TaskActions& actions) {
       case TaskAction::kKill:
         spdlog::info("task_killed {} memory={} cap={}", Describe(task.spec.key),
                      FormatBytes(task.use.memory_bytes), FormatBytes(task.spec.memory_bytes));
-        task.process->SignalGroup(SIGKILL);
+        SignalAll(task, SIGKILL);
         break;
       case TaskAction::kFreeze:
         spdlog::warn("task_frozen {}", Describe(task.spec.key));
-        task.process->SignalGroup(SIGSTOP);
+        SignalAll(task, SIGSTOP);
         break;
       case TaskAction::kThaw:
         spdlog::info("task_thawed {}", Describe(task.spec.key));
-        task.process->SignalGroup(SIGCONT);
+        SignalAll(task, SIGCONT);
         break;
       case TaskAction::kReportEnded:
         ReportEnd(task);
@@ -227,9 +245,20 @@ void TaskSupervisor::Perform(Task& task, const TaskActions& actions) {
   }
 }
 
+void TaskSupervisor::SignalAll(Task& task, int signal) {
+  task.process->SignalGroup(signal);
+  if (!task.processes.has_value()) return;
+  for (const pid_t pid : task.processes->members()) {
+    if (pid != task.process->pid()) kill(pid, signal);
+  }
+}
+
 void TaskSupervisor::OnExited(const AttemptKey& key, const ProcessExit& exit) {
   Task* task = FindTask(key);
   if (task == nullptr) return;
+  const int left_over =
+      KillMarked({.fence = key.fence, .socket = options_.socket}, ReadProcessTable());
+  if (left_over > 0) spdlog::info("task_left_over {} processes={}", Describe(key), left_over);
   Perform(*task, task->launch_error.empty() ? task->machine.OnExited(exit)
                                             : task->machine.OnLaunchFailed(task->launch_error));
   tasks_.erase(key);

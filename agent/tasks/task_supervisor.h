@@ -8,6 +8,9 @@
 //
 // An attempt that cannot be launched ends like any other, with kLaunchFailed.
 //
+// A task ends as a whole: when its leader is gone, every process that carries the attempt's mark
+// (fence and socket in its environment) is killed, whatever group or session it has moved to.
+//
 // Runs on the agent loop.
 #ifndef AGENT_TASKS_TASK_SUPERVISOR_H_
 #define AGENT_TASKS_TASK_SUPERVISOR_H_
@@ -36,8 +39,10 @@
 namespace pipefill {
 
 struct SupervisorOptions {
-  // Given to every task beside its own: PATH, HOME, LANG, PIPEFILL_SOCKET. By name.
+  // Given to every task beside its own: PATH, HOME, LANG and the like, by name.
   std::map<std::string, std::string> environment;
+  // Where the gates of tasks attach. No other agentd that runs has the same.
+  std::string socket;
   // Put in front of the task's PYTHONPATH; empty = nothing.
   std::string python_path;
   int64_t log_max_bytes = int64_t{64} << 20;
@@ -125,6 +130,8 @@ class TaskSupervisor {
   // The leader is gone; forgets the task.
   void OnExited(const AttemptKey& key, const ProcessExit& exit);
   void ReportEnd(Task& task);
+  // Also reaches members that have a process group of their own.
+  static void SignalAll(Task& task, int signal);
   void WatchTask(Task& task, const ProcessTable* everything);
   Task* FindTask(const AttemptKey& key);
 

@@ -68,8 +68,8 @@ class TaskSupervisorTest : public ::testing::Test {
     std::filesystem::remove_all(state_dir_);
     folders_.emplace(*AttemptFolders::Open(state_dir_));
     supervisor_.emplace(runner_.loop(), *folders_,
-                        SupervisorOptions{.environment = {{"PATH", "/usr/bin:/bin"},
-                                                          {"PIPEFILL_SOCKET", "/tmp/socket"}},
+                        SupervisorOptions{.environment = {{"PATH", "/usr/bin:/bin"}},
+                                          .socket = state_dir_ + "/socket",
                                           .python_path = "/opt/pipefill/python",
                                           .limits = {}},
                         listener_);
@@ -140,8 +140,8 @@ TEST_F(TaskSupervisorTest, GivesTaskItsNamesItsPathsAndTheUsersVariables) {
   ASSERT_TRUE(WaitForEnd());
   for (const char* line :
        {"PIPEFILL_JOB=5\n", "PIPEFILL_ATTEMPT=1\n", "PIPEFILL_FENCE=77\n", "PIPEFILL_DEVICE=cpu0\n",
-        "PIPEFILL_SOCKET=/tmp/socket\n", "PYTHONPATH=/opt/pipefill/python:/home/user/lib\n",
-        "MKL_NUM_THREADS=1\n", "OMP_NUM_THREADS=3\n", "/attempts/5.1/work\n"}) {
+        "/socket\n", "PYTHONPATH=/opt/pipefill/python:/home/user/lib\n", "MKL_NUM_THREADS=1\n",
+        "OMP_NUM_THREADS=3\n", "/attempts/5.1/work\n"}) {
     EXPECT_THAT(Log("stdout"), HasSubstr(line));
   }
 }
@@ -182,6 +182,27 @@ TEST_F(TaskSupervisorTest, AsksAttachedTaskOverItsConnectionFirst) {
   EXPECT_TRUE(listener_.is_asked_to_stop);
   ASSERT_TRUE(WaitForEnd());
   EXPECT_EQ(listener_.end->signal, SIGTERM);
+}
+
+TEST_F(TaskSupervisorTest, EndsChildrenThatMovedToASessionOfTheirOwn) {
+  Launch(SpecFor({"sh", "-c", "setsid sleep 60 & echo $! > child; sleep 0.1; exit 0"}));
+  ASSERT_TRUE(WaitForEnd());
+  std::ifstream file(state_dir_ + "/attempts/5.1/work/child");
+  pid_t child = 0;
+  ASSERT_TRUE(file >> child);
+  EXPECT_TRUE(runner_.RunUntil([child] {
+    const std::optional<ProcessStat> stat = ReadProcess(child);
+    return !stat.has_value() || stat->state == 'Z';
+  }));
+}
+
+TEST_F(TaskSupervisorTest, UserCannotTakeTheTaskAwayFromItsAgent) {
+  AttemptSpec spec = SpecFor({"env"});
+  spec.env = {{"PIPEFILL_SOCKET", "/elsewhere"}, {"PIPEFILL_FENCE", "1"}};
+  Launch(spec);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_THAT(Log("stdout"), HasSubstr("PIPEFILL_SOCKET=" + state_dir_ + "/socket\n"));
+  EXPECT_THAT(Log("stdout"), HasSubstr("PIPEFILL_FENCE=77\n"));
 }
 
 TEST_F(TaskSupervisorTest, KillsTaskThatGrowsOverItsCap) {
@@ -234,7 +255,8 @@ class OrphanTest : public TaskSupervisorTest {
       auto process =
           Process::Launch(runner_.loop(),
                           {.command = {"sh", "-c", "sleep 60 & echo child=$!; wait"},
-                           .environment = {"PATH=/usr/bin:/bin", "PIPEFILL_FENCE=" + fence},
+                           .environment = {"PATH=/usr/bin:/bin", "PIPEFILL_FENCE=" + fence,
+                                           "PIPEFILL_SOCKET=" + state_dir_ + "/socket"},
                            .workdir = state_dir_,
                            .stdout_descriptor = output.get(),
                            .stderr_descriptor = output.get()},

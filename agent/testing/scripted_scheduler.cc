@@ -21,8 +21,12 @@ ScriptedScheduler::ScriptedScheduler(const Options& options) : options_(options)
 }
 
 ScriptedScheduler::~ScriptedScheduler() {
+  {
+    const absl::MutexLock lock(&mutex_);
+    is_closing_ = true;
+  }
   BreakStream();
-  server_->Shutdown(std::chrono::system_clock::now());
+  server_->Shutdown();
 }
 
 std::string ScriptedScheduler::address() const { return absl::StrCat("127.0.0.1:", port_); }
@@ -34,8 +38,9 @@ grpc::Status ScriptedScheduler::Session(grpc::ServerContext* context, StreamToAg
   if (!stream->Read(&message)) return grpc::Status::OK;
   {
     const absl::MutexLock lock(&mutex_);
+    if (is_closing_) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the test is over");
     received_.push_back(message);
-    stream->Write(welcome);
+    if (!options_.is_mute) stream->Write(welcome);
     stream_ = stream;
     context_ = context;
   }

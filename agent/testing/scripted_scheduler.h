@@ -25,6 +25,7 @@ class ScriptedScheduler : public v1::AgentService::Service {
   struct Options {
     int port = 0;  // 0 = any free one
     absl::Duration lease = absl::Minutes(10);
+    bool is_mute = false;  // never says Welcome
   };
 
   explicit ScriptedScheduler(const Options& options);
@@ -34,7 +35,7 @@ class ScriptedScheduler : public v1::AgentService::Service {
   int port() const { return port_; }
   std::string address() const;
 
-  // The first message so far, or within half a minute, for which `is_wanted` holds. What an agent
+  // The first message so far, or within a minute, for which `is_wanted` holds. What an agent
   // says in all its streams is kept.
   std::optional<v1::AgentMessage> WaitFor(
       const std::function<bool(const v1::AgentMessage&)>& is_wanted);
@@ -53,6 +54,7 @@ class ScriptedScheduler : public v1::AgentService::Service {
   // A message to a loop would not do: tests and gRPC's threads meet here, and there is no loop.
   absl::Mutex mutex_;
   std::vector<v1::AgentMessage> received_ ABSL_GUARDED_BY(mutex_);
+  bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   StreamToAgent* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
   grpc::ServerContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   int port_ = 0;

@@ -88,7 +88,7 @@ enum class AttachCode : uint32_t {
   kVersion = 1,   // page versions differ
   kInvalid = 2,   // a field makes no sense
   kNoDevice = 3,  // no such device, or the affinity names none
-  kBusy = 4,      // the device has a rank already
+  kBusy = 4,      // the device has a rank already, or the attempt a gate
   kUnknown = 5,   // no such attempt, or a stale fence
 };
 

@@ -1,5 +1,3 @@
-#include "agent/agent.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
@@ -15,11 +13,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "agent/agent.h"
 #include "agent/devices/process_stat.h"
-#include "agent/testing/main_rank.h"
 #include "agent/testing/scripted_scheduler.h"
 #include "common/clock.h"
 #include "proto/local.pb.h"
+#include "tests/integration/main_rank.h"
 
 namespace pipefill {
 namespace {
@@ -77,7 +76,7 @@ class AgentTest : public ::testing::Test {
     scheduler_->Send(launch);
   }
   void Fill(int64_t job, int units) {
-    Launch(job, {std::filesystem::absolute("agent/testing/filling_task").string(),
+    Launch(job, {std::filesystem::absolute("tests/integration/filling_task").string(),
                  absl::StrCat(units), "200"});
   }
   void Stop(int64_t job, v1::EndCause cause) {

@@ -2,8 +2,8 @@
 // is destroyed.
 //
 // Thread-compatible.
-#ifndef AGENT_TESTING_MAIN_RANK_H_
-#define AGENT_TESTING_MAIN_RANK_H_
+#ifndef TESTS_INTEGRATION_MAIN_RANK_H_
+#define TESTS_INTEGRATION_MAIN_RANK_H_
 
 #include <memory>
 #include <string>
@@ -71,4 +71,4 @@ class MainRank {
 
 }  // namespace pipefill
 
-#endif  // AGENT_TESTING_MAIN_RANK_H_
+#endif  // TESTS_INTEGRATION_MAIN_RANK_H_

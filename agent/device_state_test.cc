@@ -1,0 +1,287 @@
+#include "agent/device_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "agent/devices/cpu_device.h"
+
+namespace pipefill {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr uint64_t kMs = 1'000'000;
+// Where the tests' time begins: pages do not like records from before.
+constexpr int64_t kStartMs = 1'000'000;
+
+Instant AtMs(int64_t ms) { return Instant::FromNs((kStartMs + ms) * 1'000'000); }
+
+// Maps what was granted, as a peer would.
+template <typename Page>
+class Mapping {
+ public:
+  Mapping(int descriptor, int protection)
+      : data_(mmap(nullptr, sizeof(Page), protection, MAP_SHARED, descriptor, 0)) {}
+  ~Mapping() {
+    if (is_mapped()) munmap(data_, sizeof(Page));
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  bool is_mapped() const { return data_ != MAP_FAILED; }
+  Page& operator*() const { return *static_cast<Page*>(data_); }
+  Page* operator->() const { return static_cast<Page*>(data_); }
+
+ private:
+  void* const data_;
+};
+
+AttemptSpec SpecOf(int64_t job) {
+  return {.key = {.job = JobId(job), .attempt = AttemptNumber(1), .fence = Fence(5)},
+          .job_name = "fill",
+          .device = "cpu0",
+          .command = {"x"},
+          .env = {},
+          .workdir = "",
+          .memory_bytes = kGiB};
+}
+
+class DeviceStateTest : public ::testing::Test {
+ protected:
+  DeviceStateTest()
+      : device_({.name = "cpu0",
+                 .cores = {0},
+                 .memory_bytes = 4 * kGiB,
+                 .resident_limit = 2,
+                 .priority = TaskPriority::kIdle}) {}
+  void SetUp() override {
+    folder_ = absl::StrCat(::testing::TempDir(), "/device_state_",
+                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    trace_ = *TraceWriter::Open({.folder = folder_, .start = {}});
+    state_ = *DeviceState::Create(
+        device_, {.node = "n", .window = {.hold_out = {.one_in = 0}}, .predictor = {}}, *trace_);
+  }
+
+  PageGrant AttachRank(ConnectionId connection, FillMode mode = FillMode::kFill) {
+    const AttachAnswer answer =
+        state_->AttachRank({.connection = connection, .pid = 4711, .uid = 0},
+                           {.main_job = "gpt", .mode = mode, .device = ""});
+    EXPECT_TRUE(std::holds_alternative<PageGrant>(answer));
+    const auto grant = std::get<PageGrant>(answer);
+    window_.emplace(grant.descriptors[1], PROT_READ);
+    signal_.emplace(grant.descriptors[0], PROT_READ | PROT_WRITE);
+    state_->OnMapped(connection, AtMs(0));
+    return grant;
+  }
+  PageGrant AttachTask(ConnectionId connection, int64_t job) {
+    state_->AddTask(SpecOf(job), 4712, AtMs(0));
+    const AttachAnswer answer =
+        state_->AttachTask({.connection = connection, .pid = 4712, .uid = 0}, SpecOf(job).key);
+    EXPECT_TRUE(std::holds_alternative<PageGrant>(answer));
+    const auto grant = std::get<PageGrant>(answer);
+    window_.emplace(grant.descriptors[0], PROT_READ);
+    task_.emplace(grant.descriptors[1], PROT_READ | PROT_WRITE);
+    EXPECT_EQ(state_->OnMapped(connection, AtMs(0)), SpecOf(job).key);
+    return grant;
+  }
+
+  void PushEdge(EdgeKind kind, uint32_t seq, int64_t ms) {
+    const EdgeEvent edge = {.kind = kind,
+                            .slot = 0,
+                            .seq = seq,
+                            .time_ns = static_cast<uint64_t>(AtMs(ms).ns()),
+                            .iteration = 1};
+    uint64_t words[kEdgeWords];
+    PackEdge(edge, words);
+    (*signal_)->events.Push(words);
+  }
+  // `count` bubbles of 8 ms, one each 10 ms from 0 on; the last one ends at 10 * count - 2.
+  void MakeBubbles(int count) {
+    (*signal_)->bubble_names[0].store(PackBubbleName(BubbleClass::kMiddle, 0));
+    for (int i = 0; i < count; ++i) {
+      PushEdge(EdgeKind::kBubbleBegin, static_cast<uint32_t>(2 * i + 1), 10 * i);
+      PushEdge(EdgeKind::kBubbleEnd, static_cast<uint32_t>(2 * i + 2), 10 * i + 8);
+    }
+  }
+  void OpenBubble(uint32_t seq, int64_t begin_ms) {
+    (*signal_)->begin_ns.store(static_cast<uint64_t>(AtMs(begin_ms).ns()));
+    (*signal_)->seq.store(seq);
+  }
+
+  const CpuDevice device_;
+  std::string folder_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::unique_ptr<DeviceState> state_;
+  std::optional<Mapping<SignalPage>> signal_;
+  std::optional<Mapping<WindowPage>> window_;
+  std::optional<Mapping<TaskPage>> task_;
+};
+
+TEST_F(DeviceStateTest, PagesAreSealedOnceTheirWriterHasMappedThem) {
+  const PageGrant rank = AttachRank(1);
+  const PageGrant task = AttachTask(2, 1);
+  EXPECT_FALSE(Mapping<SignalPage>(rank.descriptors[0], PROT_READ | PROT_WRITE).is_mapped());
+  EXPECT_FALSE(Mapping<TaskPage>(task.descriptors[1], PROT_READ | PROT_WRITE).is_mapped());
+  EXPECT_FALSE(Mapping<WindowPage>(task.descriptors[0], PROT_READ | PROT_WRITE).is_mapped());
+  EXPECT_TRUE(Mapping<SignalPage>(rank.descriptors[0], PROT_READ).is_mapped());
+}
+
+TEST_F(DeviceStateTest, TasksSeeTheSignalPageOnlyOnceItIsSealed) {
+  state_->AttachRank({.connection = 1, .pid = 4711, .uid = 0}, {.main_job = "gpt", .device = ""});
+  EXPECT_THAT(AttachTask(2, 1).descriptors, SizeIs(2));
+  const uint32_t generation = (*window_)->signal_generation.load();
+  state_->OnMapped(1, AtMs(0));
+  EXPECT_EQ((*window_)->signal_generation.load(), generation + 1);
+  EXPECT_THAT(state_->SignalGrant().descriptors, SizeIs(1));
+}
+
+TEST_F(DeviceStateTest, SecondRankIsToldWhoIsThere) {
+  AttachRank(1);
+  const AttachAnswer answer =
+      state_->AttachRank({.connection = 2, .pid = 1, .uid = 0}, {.main_job = "bert", .device = ""});
+  ASSERT_TRUE(std::holds_alternative<Refusal>(answer));
+  EXPECT_EQ(std::get<Refusal>(answer).code, AttachCode::kBusy);
+  EXPECT_THAT(std::get<Refusal>(answer).text, HasSubstr("rank 0 of gpt (pid 4711)"));
+}
+
+TEST_F(DeviceStateTest, SecondGateOfATaskIsRefused) {
+  AttachTask(1, 1);
+  const AttachAnswer answer =
+      state_->AttachTask({.connection = 2, .pid = 1, .uid = 0}, SpecOf(1).key);
+  ASSERT_TRUE(std::holds_alternative<Refusal>(answer));
+  EXPECT_EQ(std::get<Refusal>(answer).code, AttachCode::kBusy);
+}
+
+TEST_F(DeviceStateTest, CountsGatesForTheRankToSee) {
+  AttachRank(1);
+  EXPECT_EQ((*window_)->gates.load(), 0u);
+  AttachTask(2, 1);
+  EXPECT_EQ((*window_)->gates.load(), 1u);
+  EXPECT_EQ(state_->OnConnectionEnded(2, AtMs(1)), SpecOf(1).key);
+  EXPECT_EQ((*window_)->gates.load(), 0u);
+}
+
+TEST_F(DeviceStateTest, LearnsBubblesAndOffersThemAfterTheEighth) {
+  AttachRank(1);
+  MakeBubbles(8);
+  state_->Drain(AtMs(100));
+  EXPECT_EQ((*window_)->entries[0].offered.load(), 0u);  // the first length is not learned
+  PushEdge(EdgeKind::kBubbleBegin, 17, 100);
+  PushEdge(EdgeKind::kBubbleEnd, 18, 108);
+  state_->Drain(AtMs(110));
+  EXPECT_EQ((*window_)->entries[0].offered.load(), 1u);
+  EXPECT_GT(LatestStart(**window_, 0, kMs), 0);
+  const std::vector<v1::BubbleStats> bubbles = state_->ReportBubbles();
+  ASSERT_THAT(bubbles, SizeIs(1));
+  EXPECT_EQ(bubbles[0].count(), 9);
+  EXPECT_EQ(bubbles[0].p50_ns(), 8'000'000);
+  EXPECT_EQ(bubbles[0].bubble_class(), v1::BUBBLE_CLASS_MIDDLE);
+  EXPECT_EQ(bubbles[0].latest_start_ns_size(), 16);
+}
+
+TEST_F(DeviceStateTest, RankThatIsOffIsNotMeasured) {
+  AttachRank(1, FillMode::kOff);
+  MakeBubbles(20);
+  state_->Drain(AtMs(300));
+  EXPECT_THAT(state_->ReportBubbles(), SizeIs(0));
+  EXPECT_EQ((*window_)->entries[0].offered.load(), 0u);
+}
+
+TEST_F(DeviceStateTest, NextRankStartsAFreshPageAndFreshWindows) {
+  AttachRank(1);
+  MakeBubbles(20);
+  state_->Drain(AtMs(300));
+  ASSERT_EQ((*window_)->entries[0].offered.load(), 1u);
+  const uint32_t generation = (*window_)->signal_generation.load();
+  state_->OnConnectionEnded(1, AtMs(400));
+  EXPECT_EQ((*window_)->signal_generation.load(), generation + 1);
+  EXPECT_EQ((*window_)->entries[0].offered.load(), 0u);
+  EXPECT_EQ((*window_)->mode.load(), static_cast<uint32_t>(FillMode::kOff));
+  EXPECT_THAT(state_->SignalGrant().descriptors, SizeIs(0));
+  AttachRank(2);
+  EXPECT_EQ((*window_)->signal_generation.load(), generation + 2);
+}
+
+TEST_F(DeviceStateTest, BeatsTheHeartbeatAndParks) {
+  AttachRank(1);
+  state_->Drain(AtMs(77));
+  EXPECT_EQ((*window_)->heartbeat_ns.load(), static_cast<uint64_t>(AtMs(77).ns()));
+  state_->SetParked(true);
+  EXPECT_EQ((*window_)->parked.load(), 1u);
+}
+
+TEST_F(DeviceStateTest, UnitIsInItsBubbleWhileThatIsOpen) {
+  AttachRank(1);
+  AttachTask(2, 1);
+  EXPECT_EQ(state_->ViewUnit(SpecOf(1).key), std::nullopt);
+  OpenBubble(1, 10);
+  (*task_)->unit_start_ns.store(static_cast<uint64_t>(AtMs(11).ns()));
+  std::optional<UnitView> unit = state_->ViewUnit(SpecOf(1).key);
+  ASSERT_TRUE(unit.has_value());
+  EXPECT_TRUE(unit->has_main_job);
+  EXPECT_TRUE(unit->is_in_its_bubble);
+  OpenBubble(2, 10);
+  unit = state_->ViewUnit(SpecOf(1).key);
+  EXPECT_FALSE(unit->is_in_its_bubble);
+  EXPECT_FALSE(unit->is_bubble_open);
+  // The next bubble is not the one it started in.
+  OpenBubble(3, 20);
+  unit = state_->ViewUnit(SpecOf(1).key);
+  EXPECT_FALSE(unit->is_in_its_bubble);
+  EXPECT_TRUE(unit->is_bubble_open);
+  state_->OnConnectionEnded(1, AtMs(30));
+  EXPECT_FALSE(state_->ViewUnit(SpecOf(1).key)->has_main_job);
+}
+
+TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {
+  AttachRank(1);
+  AttachTask(2, 1);
+  MakeBubbles(1);
+  const UnitRecord unit = {.start_ns = static_cast<uint64_t>(AtMs(2).ns()),
+                           .end_ns = static_cast<uint64_t>(AtMs(4).ns()),
+                           .cpu_ns = 2 * kMs,
+                           .bubble_begin_ns = static_cast<uint64_t>(AtMs(0).ns()),
+                           .iteration = 1,
+                           .seq = 1,
+                           .seq_after = 1,
+                           .generation = (*window_)->signal_generation.load()};
+  uint64_t words[kUnitWords];
+  PackUnit(unit, words);
+  (*task_)->units.Push(words);
+  (*task_)->bubbles_denied.store(3);
+  const v1::FillProgress progress =
+      state_->RemoveTask(SpecOf(1).key, {.cause = EndCause::kExited},
+                         {.memory_peak_bytes = 10, .cpu = absl::Milliseconds(5)}, AtMs(20));
+  EXPECT_EQ(progress.units(), 1);
+  EXPECT_EQ(progress.unit_cpu_ns(), 2'000'000);
+  EXPECT_EQ(progress.unit_cpu_in_bubble_ns(), 2'000'000);
+  EXPECT_EQ(progress.bubbles_denied(), 3);
+  EXPECT_EQ(progress.memory_peak_bytes(), 10);
+  EXPECT_EQ(progress.task_cpu_ns(), 5'000'000);
+  EXPECT_EQ(state_->GateOf(SpecOf(1).key), 0u);
+}
+
+TEST_F(DeviceStateTest, ReportsWhatIsFreeBesideTheCaps) {
+  const v1::Device alone = state_->Report(ProcessTable(), 0, 0);
+  EXPECT_EQ(alone.memory_free_bytes(), 4 * kGiB);
+  EXPECT_FALSE(alone.has_main_rank());
+  EXPECT_EQ(alone.resident_limit(), 2);
+  AttachRank(1);
+  const v1::Device filled = state_->Report(ProcessTable(), 3 * kGiB, 2);
+  EXPECT_EQ(filled.memory_free_bytes(), kGiB);
+  EXPECT_EQ(filled.resident(), 2);
+  EXPECT_EQ(filled.main_rank().main_job(), "gpt");
+  EXPECT_EQ(filled.main_rank().pid(), 4711);
+  EXPECT_EQ(state_->Report(ProcessTable(), 9 * kGiB, 2).memory_free_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace pipefill

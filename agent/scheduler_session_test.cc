@@ -1,0 +1,162 @@
+#include "agent/scheduler_session.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "agent/tasks/loop_runner.h"
+#include "agent/testing/scripted_scheduler.h"
+
+namespace pipefill {
+namespace {
+
+class CountingHandler : public SessionHandler {
+ public:
+  v1::AgentHello MakeHello() override {
+    v1::AgentHello hello;
+    hello.set_node("node");
+    ++hellos;
+    return hello;
+  }
+  void OnConnected() override { ++connections; }
+  void OnCommand(const v1::AgentCommand& command) override { last_command = command; }
+
+  int hellos = 0;
+  int connections = 0;
+  v1::AgentCommand last_command;
+};
+
+class SchedulerSessionTest : public ::testing::Test {
+ protected:
+  void StartSession(const std::string& target, SessionOptions options = {}) {
+    options.target = target;
+    options.contact.backoff_min = absl::Milliseconds(1);
+    options.contact.backoff_max = absl::Milliseconds(20);
+    runner_.Do([&] {
+      session_ = std::make_unique<SchedulerSession>(
+          runner_.loop(), options, [] { return 0.5; }, handler_);
+      session_->Start();
+    });
+  }
+  bool WaitForConnections(int count) {
+    return runner_.RunUntil([&] { return handler_.connections == count; });
+  }
+  static v1::AgentMessage StartedMessage(int64_t pid) {
+    v1::AgentMessage message;
+    message.mutable_attempt_started()->set_pid(pid);
+    return message;
+  }
+  void TearDown() override {
+    runner_.Do([this] { session_->Stop(); });
+    runner_.Stop();
+    session_.reset();
+  }
+
+  LoopRunner runner_;
+  CountingHandler handler_;
+  std::unique_ptr<SchedulerSession> session_;
+};
+
+TEST_F(SchedulerSessionTest, SaysHelloFirstAndIsConnectedAfterTheWelcome) {
+  ScriptedScheduler scheduler({});
+  StartSession(scheduler.address());
+  ASSERT_TRUE(WaitForConnections(1));
+  const auto first = scheduler.WaitFor([](const v1::AgentMessage&) { return true; });
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->hello().node(), "node");
+  runner_.Do([&] { EXPECT_TRUE(session_->is_connected()); });
+}
+
+TEST_F(SchedulerSessionTest, HandsCommandsOnButKeepsKeepAlivesToItself) {
+  ScriptedScheduler scheduler({});
+  StartSession(scheduler.address());
+  v1::AgentCommand keep_alive;
+  keep_alive.mutable_keep_alive();
+  scheduler.Send(keep_alive);
+  v1::AgentCommand stop;
+  stop.mutable_stop()->set_grace_ns(5);
+  scheduler.Send(stop);
+  ASSERT_TRUE(runner_.RunUntil([&] { return handler_.last_command.has_stop(); }));
+  EXPECT_EQ(handler_.last_command.stop().grace_ns(), 5);
+}
+
+TEST_F(SchedulerSessionTest, DialsUntilSchedulerdIsThere) {
+  int port = 0;
+  { port = ScriptedScheduler({}).port(); }
+  StartSession(absl::StrCat("127.0.0.1:", port));
+  ASSERT_TRUE(runner_.RunUntil([&] { return handler_.hellos >= 3; }));
+  const ScriptedScheduler scheduler({.port = port});
+  EXPECT_TRUE(WaitForConnections(1));
+}
+
+TEST_F(SchedulerSessionTest, DialsAgainWhenTheStreamBreaks) {
+  ScriptedScheduler scheduler({});
+  StartSession(scheduler.address());
+  ASSERT_TRUE(WaitForConnections(1));
+  scheduler.BreakStream();
+  EXPECT_TRUE(WaitForConnections(2));
+}
+
+TEST_F(SchedulerSessionTest, DialsAgainWhenNoWelcomeComesInTime) {
+  ScriptedScheduler scheduler({.is_mute = true});
+  SessionOptions options;
+  options.welcome_within = absl::Milliseconds(30);
+  StartSession(scheduler.address(), options);
+  EXPECT_TRUE(runner_.RunUntil([&] { return handler_.hellos >= 3; }));
+  EXPECT_EQ(handler_.connections, 0);
+}
+
+TEST_F(SchedulerSessionTest, DropsWhatIsSentWhileSchedulerdIsAway) {
+  int port = 0;
+  { port = ScriptedScheduler({}).port(); }
+  StartSession(absl::StrCat("127.0.0.1:", port));
+  runner_.Do([&] { session_->Send(StartedMessage(1)); });
+  ScriptedScheduler scheduler({.port = port});
+  ASSERT_TRUE(WaitForConnections(1));
+  runner_.Do([&] { session_->Send(StartedMessage(2)); });
+  const auto is_started = [](const v1::AgentMessage& m) { return m.has_attempt_started(); };
+  const auto started = scheduler.WaitFor(is_started);
+  ASSERT_TRUE(started.has_value());
+  EXPECT_EQ(started->attempt_started().pid(), 2);
+}
+
+TEST_F(SchedulerSessionTest, NewerReportReplacesOneThatStillWaits) {
+  ScriptedScheduler scheduler({});
+  StartSession(scheduler.address());
+  ASSERT_TRUE(WaitForConnections(1));
+  runner_.Do([&] {
+    // The first may be on its way already; of the other two one waits for it.
+    for (int devices = 1; devices <= 3; ++devices) {
+      v1::AgentMessage report;
+      for (int i = 0; i < devices; ++i) report.mutable_report()->add_devices();
+      session_->Send(report);
+    }
+    session_->Send(StartedMessage(1));
+  });
+  const auto is_started = [](const v1::AgentMessage& m) { return m.has_attempt_started(); };
+  ASSERT_TRUE(scheduler.WaitFor(is_started).has_value());
+  EXPECT_EQ(scheduler.Count([](const v1::AgentMessage& m) { return m.has_report(); }), 2u);
+  EXPECT_EQ(
+      scheduler.Count([](const v1::AgentMessage& m) { return m.report().devices_size() == 2; }),
+      0u);
+}
+
+TEST_F(SchedulerSessionTest, DropsTheOldestBeyondTheLimit) {
+  ScriptedScheduler scheduler({});
+  SessionOptions options;
+  options.waiting_max = 2;
+  StartSession(scheduler.address(), options);
+  ASSERT_TRUE(WaitForConnections(1));
+  runner_.Do([&] {
+    for (int64_t pid = 1; pid <= 10; ++pid) session_->Send(StartedMessage(pid));
+  });
+  const auto last = [](const v1::AgentMessage& m) { return m.attempt_started().pid() == 10; };
+  ASSERT_TRUE(scheduler.WaitFor(last).has_value());
+  // One in flight, two that waited.
+  EXPECT_EQ(scheduler.Count([](const v1::AgentMessage& m) { return m.has_attempt_started(); }), 3u);
+}
+
+}  // namespace
+}  // namespace pipefill

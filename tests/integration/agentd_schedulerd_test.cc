@@ -1,0 +1,190 @@
+// The real agentd and the real schedulerd: a job's whole life, over restarts of both.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "agent/agent.h"
+#include "client/submit/scheduler_client.h"
+#include "common/clock.h"
+#include "common/environment.h"
+#include "scheduler/server.h"
+#include "tests/integration/main_rank.h"
+
+namespace pipefill {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Only a broken test waits as long as this.
+constexpr absl::Duration kPatience = absl::Seconds(60);
+
+void Pause(absl::Duration duration) {
+  absl::Notification never;
+  never.WaitForNotificationWithTimeout(duration);
+}
+
+class AgentdSchedulerdTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = absl::StrCat("/tmp/pipefill_pair_test.", getpid());
+    std::filesystem::remove_all(folder_);
+    scheduler_config_.set_listen("127.0.0.1:0");
+    scheduler_config_.set_state_dir(folder_ + "/schedulerd");
+    StartScheduler();
+    agent_config_.set_node("node");
+    agent_config_.set_scheduler(address_);
+    agent_config_.set_socket(folder_ + "/agentd.sock");
+    agent_config_.set_state_dir(folder_ + "/agentd");
+    v1::DeviceConfig& device = *agent_config_.add_devices();
+    device.set_name("cpu0");
+    device.set_cores("0");
+    device.set_memory("1GiB");
+    // A test must end on a busy machine too.
+    device.set_priority("normal");
+    StartAgent();
+  }
+  void TearDown() override {
+    agent_.reset();
+    server_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void StartScheduler() {
+    absl::StatusOr<std::unique_ptr<Server>> server =
+        Server::Create(scheduler_config_, {SystemClock()});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    address_ = server_->address();
+    scheduler_config_.set_listen(address_);  // the same after a restart
+    client_ = *NewSchedulerClient({.address = address_, .call_timeout = kPatience},
+                                  {.clock = SystemClock(),
+                                   .pause = Pause,
+                                   .random = [] { return 0.5; },
+                                   .new_key = RandomToken});
+  }
+  void StartAgent() {
+    absl::StatusOr<std::unique_ptr<Agent>> agent = Agent::Create(agent_config_, {SystemClock()});
+    ASSERT_TRUE(agent.ok()) << agent.status();
+    agent_ = *std::move(agent);
+  }
+
+  JobId Submit(const std::vector<std::string>& command) {
+    v1::SubmitJobRequest request;
+    request.mutable_spec()->set_name("fill");
+    request.mutable_spec()->mutable_command()->Assign(command.begin(), command.end());
+    request.mutable_spec()->set_memory_bytes(int64_t{256} << 20);
+    const absl::StatusOr<v1::SubmitJobResponse> response = client_->SubmitJob(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return JobId(response.ok() ? response->job_id() : 0);
+  }
+  JobId SubmitFill(int units) {
+    return Submit({std::filesystem::absolute("tests/integration/filling_task").string(),
+                   absl::StrCat(units), "200"});
+  }
+  v1::Job Wait(JobId job) {
+    const absl::StatusOr<v1::Job> ended = client_->WaitJob(job, kPatience);
+    EXPECT_TRUE(ended.ok()) << ended.status();
+    return ended.value_or(v1::Job());
+  }
+  // The job as soon as `is_so`, or as it is when patience ends.
+  v1::Job WaitUntil(JobId job, const std::function<bool(const v1::Job&)>& is_so) {
+    const Instant end = SystemClock().Now() + kPatience;
+    v1::Job seen;
+    do {
+      seen = client_->GetJob(job).value_or(v1::Job());
+      if (is_so(seen)) return seen;
+      Pause(absl::Milliseconds(20));
+    } while (SystemClock().Now() < end);
+    ADD_FAILURE() << "waited in vain; the job is " << seen.ShortDebugString();
+    return seen;
+  }
+  static bool IsRunning(const v1::Job& job) {
+    return job.state() == v1::JOB_STATE_RUNNING && job.attempts_size() > 0 &&
+           job.attempts(job.attempts_size() - 1).state() == v1::ATTEMPT_STATE_RUNNING;
+  }
+
+  std::string folder_;
+  v1::SchedulerConfig scheduler_config_;
+  v1::AgentConfig agent_config_;
+  std::string address_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<SchedulerClient> client_;
+  std::unique_ptr<Agent> agent_;
+};
+
+TEST_F(AgentdSchedulerdTest, JobWaitsForAMainJobThenFillsItsBubbles) {
+  const JobId job = SubmitFill(20);
+  WaitUntil(job, [](const v1::Job& seen) {
+    return seen.pending_reason() == v1::PENDING_REASON_NO_MAIN_JOB;
+  });
+  const MainRank rank({.socket = agent_config_.socket()});
+  ASSERT_EQ(rank.code(), PF_OK) << rank.error();
+  const v1::Job ended = Wait(job);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.ShortDebugString();
+  ASSERT_EQ(ended.attempts_size(), 1);
+  EXPECT_EQ(ended.attempts(0).node(), "node");
+  EXPECT_EQ(ended.attempts(0).device(), "cpu0");
+
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_STDOUT);
+  request.set_job_id(job.value());
+  const absl::StatusOr<v1::ReadContentResponse> log = client_->ReadContent(request);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_THAT(log->data(), HasSubstr("gated=1"));
+  EXPECT_THAT(log->data(), HasSubstr("units=20"));
+}
+
+TEST_F(AgentdSchedulerdTest, MissingCommandFailsTheJobWithItsName) {
+  const MainRank rank({.socket = agent_config_.socket()});
+  const v1::Job ended = Wait(Submit({"no-such-program"}));
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED);
+  EXPECT_THAT(ended.end_text(), HasSubstr("command not found: no-such-program"));
+}
+
+TEST_F(AgentdSchedulerdTest, CancelEndsTheTask) {
+  const MainRank rank({.socket = agent_config_.socket()});
+  const JobId job = Submit({"sleep", "600"});
+  WaitUntil(job, IsRunning);
+  ASSERT_TRUE(client_->CancelJob(job).ok());
+  EXPECT_EQ(Wait(job).state(), v1::JOB_STATE_CANCELLED);
+}
+
+TEST_F(AgentdSchedulerdTest, RestartOfSchedulerdLosesNeitherTheTaskNorTheNode) {
+  const MainRank rank({.socket = agent_config_.socket()});
+  const JobId job = Submit({"sh", "-c", "echo $$; while ! test -e go; do sleep 0.05; done"});
+  WaitUntil(job, IsRunning);
+  server_.reset();
+  StartScheduler();
+  WaitUntil(job, IsRunning);
+  const std::string go = absl::StrCat(folder_, "/agentd/attempts/", job.value(), ".1/work/go");
+  std::filesystem::create_directory(go);
+  const v1::Job ended = Wait(job);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.ShortDebugString();
+  EXPECT_EQ(ended.attempts_size(), 1);
+}
+
+TEST_F(AgentdSchedulerdTest, RestartOfAgentdGivesTheJobAnotherAttempt) {
+  auto rank = std::make_unique<MainRank>(MainRank::Options{.socket = agent_config_.socket()});
+  const JobId job = Submit({"sh", "-c", "test $PIPEFILL_ATTEMPT = 2 || sleep 600"});
+  WaitUntil(job, IsRunning);
+  agent_->Shutdown();
+  agent_.reset();
+  rank.reset();
+  StartAgent();
+  rank = std::make_unique<MainRank>(MainRank::Options{.socket = agent_config_.socket()});
+  const v1::Job ended = Wait(job);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.ShortDebugString();
+  ASSERT_EQ(ended.attempts_size(), 2);
+  EXPECT_EQ(ended.attempts(0).end_cause(), v1::END_CAUSE_LOST);
+}
+
+}  // namespace
+}  // namespace pipefill
