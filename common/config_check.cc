@@ -56,12 +56,14 @@ std::string Suggestion(const std::string& wrong, const std::vector<std::string>&
 
 std::vector<std::string> FieldNames(const Descriptor& type) {
   std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(type.field_count()));
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
   return names;
 }
 
 std::vector<std::string> ValueNames(const EnumDescriptor& type) {
   std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(type.value_count()));
   for (int i = 0; i < type.value_count(); ++i) names.push_back(type.value(i)->name());
   return names;
 }

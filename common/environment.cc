@@ -26,6 +26,7 @@ constexpr std::array kMemoryLimitFiles = {"/sys/fs/cgroup/memory.max",
 }  // namespace
 
 std::string EnvironmentOr(const char* name, const std::string& fallback) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): the header asks that nobody sets variables
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? fallback : value;
 }

@@ -11,6 +11,7 @@
 namespace pipefill {
 namespace {
 
+// NOLINTBEGIN(concurrency-mt-unsafe): this test has one thread
 TEST(EnvironmentTest, UnsetAndEmptyVariablesGiveTheFallback) {
   ASSERT_EQ(unsetenv("PIPEFILL_TEST_VARIABLE"), 0);
   EXPECT_EQ(EnvironmentOr("PIPEFILL_TEST_VARIABLE", "fallback"), "fallback");
@@ -19,6 +20,7 @@ TEST(EnvironmentTest, UnsetAndEmptyVariablesGiveTheFallback) {
   ASSERT_EQ(setenv("PIPEFILL_TEST_VARIABLE", "value", 1), 0);
   EXPECT_EQ(EnvironmentOr("PIPEFILL_TEST_VARIABLE", "fallback"), "value");
 }
+// NOLINTEND(concurrency-mt-unsafe)
 
 TEST(EnvironmentTest, TokensAre32HexadecimalDigitsAndDiffer) {
   std::set<std::string> tokens;

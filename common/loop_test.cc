@@ -75,6 +75,7 @@ TEST_F(EventLoopTest, PostsOfManyThreadsAllRunAndEachThreadsInOrder) {
   std::array<std::vector<int>, kThreads> seen;
   int total = 0;
   std::vector<std::unique_ptr<OwnerThread>> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.push_back(std::make_unique<OwnerThread>("poster", [&, thread] {
       for (int post = 0; post < kPosts; ++post) {
