@@ -1,9 +1,13 @@
 #include "cli/bubbles.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/json.h"
@@ -16,8 +20,12 @@
 namespace pipefill {
 namespace {
 
+// Bubbles with less than this share of the bubble time of their main job are left out by default.
+constexpr double kShareMin = 0.005;
+
 struct BubblesOptions {
   std::string main_job;
+  bool wants_all = false;
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -39,23 +47,58 @@ void AddBubble(const v1::BubbleStats& bubble, Table& table) {
   table.AddRow({absl::StrCat(bubble.rank()),
                 absl::StrCat(Word(bubble.bubble_class()), " ", bubble.ordinal()),
                 FormatCount(bubble.count()), FormatNs(bubble.p50_ns()), FormatNs(bubble.p90_ns()),
-                FormatBytes(bubble.memory_free_bytes()),
+                bubble.memory_free_bytes() > 0 ? FormatBytes(bubble.memory_free_bytes()) : "",
                 FormatShare(bubble.offered_ns(), bubble.bubble_ns()),
                 FormatShare(bubble.filled_ns(), bubble.bubble_ns()),
                 FormatShare(bubble.overrun_ns(), bubble.bubble_ns())});
 }
 
-std::string BubblesText(const v1::ListBubblesResponse& response) {
-  std::map<std::string, Table> tables;
+// In the order of an iteration: all ordinals of a rank count up together.
+bool ComesBefore(const v1::BubbleStats& a, const v1::BubbleStats& b) {
+  return std::make_tuple(a.rank(), a.ordinal(), a.bubble_class()) <
+         std::make_tuple(b.rank(), b.ordinal(), b.bubble_class());
+}
+
+// The bubbles of one main job.
+struct BubbleGroup {
+  std::vector<v1::BubbleStats> bubbles;
+  int64_t bubble_ns = 0;
+};
+
+std::map<std::string, BubbleGroup> GroupByMainJob(const v1::ListBubblesResponse& response) {
+  std::map<std::string, BubbleGroup> groups;
   for (const v1::BubbleStats& bubble : response.bubbles()) {
-    AddBubble(bubble, tables.try_emplace(bubble.main_job(), NewTable()).first->second);
+    BubbleGroup& group = groups[bubble.main_job()];
+    group.bubbles.push_back(bubble);
+    group.bubble_ns += bubble.bubble_ns();
   }
-  std::string text;
-  for (const auto& [main_job, table] : tables) {
-    absl::StrAppend(&text, text.empty() ? "" : "\n", "main job ", OneLine(main_job), "\n",
-                    table.Text());
+  for (auto& [main_job, group] : groups) {
+    std::sort(group.bubbles.begin(), group.bubbles.end(), ComesBefore);
   }
-  return text;
+  return groups;
+}
+
+void PrintBubbles(const v1::ListBubblesResponse& response, bool wants_all,
+                  CommandContext& context) {
+  int64_t hidden = 0;
+  const char* separator = "";
+  for (const auto& [main_job, group] : GroupByMainJob(response)) {
+    Table table = NewTable();
+    for (const v1::BubbleStats& bubble : group.bubbles) {
+      const double share_ns = kShareMin * static_cast<double>(group.bubble_ns);
+      if (wants_all || static_cast<double>(bubble.bubble_ns()) >= share_ns) {
+        AddBubble(bubble, table);
+      } else {
+        ++hidden;
+      }
+    }
+    context.out << separator << "main job " << OneLine(main_job) << "\n" << table.Text();
+    separator = "\n";
+  }
+  if (hidden > 0) {
+    context.err << "pipefill: " << Plural(hidden, "bubble") << " with under "
+                << FormatShare(5, 1000) << " of the bubble time not shown; '--all' lists them\n";
+  }
 }
 
 absl::StatusOr<ExitCode> RunBubbles(const BubblesOptions& options, CommandContext& context) {
@@ -69,7 +112,7 @@ absl::StatusOr<ExitCode> RunBubbles(const BubblesOptions& options, CommandContex
     }
     context.out << JsonText(json);
   } else if (!response.bubbles().empty()) {
-    context.out << BubblesText(response);
+    PrintBubbles(response, options.wants_all, context);
   } else if (options.main_job.empty()) {
     context.err << "pipefill: no bubbles yet; they show up once a training run has attached and "
                    "run an iteration ('pipefill devices' shows what is attached)\n";
@@ -87,6 +130,7 @@ void AddBubblesCommand(CLI::App& parent, CommandSet& commands) {
   CLI::App* command = parent.add_subcommand("bubbles", "What is idle, and how much is filled");
   command->add_option("--main", options->main_job, "Only bubbles of this main job")
       ->type_name("NAME");
+  command->add_flag("--all", options->wants_all, "Also those with hardly any time");
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   command->footer(
       "P50, P90: of the last 64 lengths. MEMORY: free inside the bubble.\n"

@@ -44,7 +44,7 @@ TEST_F(BubblesTest, GroupsByMainJobInsideEightyColumns) {
   wide.set_memory_free_bytes(312 << 20);
   wide.set_bubble_ns(0);
 
-  const Result result = Run({"bubbles"});
+  const Result result = Run({"bubbles", "--all"});
 
   EXPECT_EQ(result.code, kExitOk);
   EXPECT_EQ(result.out,
@@ -56,6 +56,33 @@ TEST_F(BubblesTest, GroupsByMainJobInsideEightyColumns) {
             "main job vision\n"
             "RANK  BUBBLE  COUNT      P50      P90   MEMORY  OFFERED  FILLED  OVERRUN\n"
             "   3  tail 0    812  12.3 ms  14.9 ms  1.5 GiB   94.1 %  90.2 %    0.3 %\n");
+}
+
+TEST_F(BubblesTest, LeavesOutThoseWithHardlyAnyTime) {
+  AddBubble("gpt", 0, v1::BUBBLE_CLASS_MIDDLE);
+  AddBubble("gpt", 1, v1::BUBBLE_CLASS_TAIL).set_bubble_ns(1'000'000);
+
+  const Result result = Run({"bubbles"});
+
+  EXPECT_EQ(result.out.find("tail"), std::string::npos);
+  EXPECT_EQ(
+      result.err,
+      "pipefill: 1 bubble with under 0.5 % of the bubble time not shown; '--all' lists them\n");
+}
+
+TEST_F(BubblesTest, ListsThemInTheOrderOfAnIteration) {
+  AddBubble("gpt", 1, v1::BUBBLE_CLASS_HEAD);
+  AddBubble("gpt", 0, v1::BUBBLE_CLASS_TAIL).set_ordinal(3);
+  AddBubble("gpt", 0, v1::BUBBLE_CLASS_SCATTERED).set_ordinal(1);
+  AddBubble("gpt", 0, v1::BUBBLE_CLASS_MIDDLE).set_ordinal(2);
+  AddBubble("gpt", 0, v1::BUBBLE_CLASS_HEAD);
+
+  const std::string out = Run({"bubbles"}).out;
+
+  EXPECT_LT(out.find("head 0"), out.find("scattered 1"));
+  EXPECT_LT(out.find("scattered 1"), out.find("middle 2"));
+  EXPECT_LT(out.find("middle 2"), out.find("tail 3"));
+  EXPECT_LT(out.find("tail 3"), out.rfind("head 0"));
 }
 
 TEST_F(BubblesTest, AsksForOneMainJobOnly) {

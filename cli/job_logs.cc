@@ -39,6 +39,17 @@ const v1::Attempt* FirstAttemptAfter(const v1::Job& job, int32_t number) {
   return nullptr;
 }
 
+bool HasStarted(const v1::Attempt& attempt) { return attempt.started_unix_ns() != 0; }
+
+// Number of the latest attempt that wrote or may have written a log; 0 if there is none.
+int32_t LastStarted(const v1::Job& job) {
+  int32_t number = 0;
+  for (const v1::Attempt& attempt : job.attempts()) {
+    if (HasStarted(attempt)) number = attempt.number();
+  }
+  return number;
+}
+
 // Prints one log, and keeps the place up to which it has.
 class LogPrinter {
  public:
@@ -48,11 +59,11 @@ class LogPrinter {
   absl::StatusOr<ExitCode> PrintOnce() {
     ASSIGN_OR_RETURN(const v1::Job job, client_.GetJob(id_));
     RETURN_IF_ERROR(CheckAttempt(job));
-    if (job.attempts().empty()) {
+    if (options_.attempt == 0 && LastStarted(job) == 0) {
       TellNotStarted(job);
       return kExitOk;
     }
-    attempt_ = options_.attempt > 0 ? options_.attempt : LastAttempt(job)->number();
+    attempt_ = options_.attempt > 0 ? options_.attempt : LastStarted(job);
     ASSIGN_OR_RETURN(const bool is_final, PrintToEnd());
     static_cast<void>(is_final);
     return kExitOk;
@@ -77,7 +88,7 @@ class LogPrinter {
     while (attempt_ != 0) {
       const v1::Attempt* attempt = FindAttempt(job, attempt_);
       const bool has_ended = attempt != nullptr && attempt->state() == v1::ATTEMPT_STATE_ENDED;
-      absl::StatusOr<bool> is_done = PrintToEnd();
+      absl::StatusOr<bool> is_done = has_ended && !HasStarted(*attempt) ? true : PrintToEnd();
       is_done = is_done.ok() ? *is_done || has_ended : AfterError(is_done.status(), job, has_ended);
       if (!is_done.ok() || !*is_done) return is_done;
       if (options_.attempt > 0) return true;

@@ -63,6 +63,18 @@ TEST_F(JobLogsTest, SaysWhyThereIsNoneYet) {
   EXPECT_EQ(result.err, "pipefill: job 17 has not started: pending: no main job on 2 devices\n");
 }
 
+TEST_F(JobLogsTest, AttemptsThatNeverStartedHaveNone) {
+  v1::Job& job = AddRunningJob("first");
+  AddAttempt(job).set_started_unix_ns(0);
+  EndAttempt(job, v1::END_CAUSE_LOST, "its agent was lost");
+  job.set_state(v1::JOB_STATE_CANCELLED);
+
+  EXPECT_EQ(Run({"logs", "17"}).out, "first");
+  const Result followed = Run({"logs", "-f", "17"});
+  EXPECT_EQ(followed.code, kExitOk);
+  EXPECT_EQ(followed.out, "");
+}
+
 TEST_F(JobLogsTest, UnknownAttemptIsNotFound) {
   AddRunningJob("out");
 

@@ -34,8 +34,10 @@ std::string RetriesText(const v1::Job& job) {
 std::string JobFacts(const v1::Job& job, absl::Time now) {
   Facts facts;
   facts.Add("state", Word(job.state()));
-  if (const std::string detail = LongDetail(job); !detail.empty()) {
-    facts.Add(IsTerminal(job.state()) ? "end" : "reason", detail);
+  if (job.state() == v1::JOB_STATE_PENDING) facts.AddProse("reason", LongDetail(job));
+  if (IsTerminal(job.state())) facts.AddProse("end", LongDetail(job));
+  if (job.cancel_requested() && !IsTerminal(job.state())) {
+    facts.Add("cancel", "requested; the task is being stopped");
   }
   facts.Add("submitted", FormatAgo(job.submitted_unix_ns(), now));
   if (job.ended_unix_ns() != 0) facts.Add("ended", FormatAgo(job.ended_unix_ns(), now));

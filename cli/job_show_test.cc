@@ -57,7 +57,6 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
   EXPECT_EQ(result.out,
             "job 17: embed\n"
             "  state      running\n"
-            "  reason     attempt 2\n"
             "  submitted  3m12s ago\n"
             "  command    python3 job.py 'it'\\''s here'\n"
             "  env        A=1\n"

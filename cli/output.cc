@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "common/check.h"
 
 namespace pipefill {
@@ -36,6 +37,22 @@ std::string Padded(const std::string& text, size_t width, Align align) {
   const size_t length = CharacterCount(text);
   const std::string blanks(width > length ? width - length : 0, ' ');
   return align == Align::kRight ? blanks + text : text + blanks;
+}
+
+// Breaks `text`, which starts at column `begin`, between words into lines that start there too.
+std::string Wrapped(const std::string& text, size_t begin) {
+  std::string lines;
+  size_t column = begin;
+  for (const absl::string_view word : absl::StrSplit(text, ' ')) {
+    const size_t length = CharacterCount(word);
+    if (column > begin && column + 1 + length > kLineWidth) {
+      absl::StrAppend(&lines, "\n", std::string(begin, ' '));
+      column = begin;
+    }
+    absl::StrAppend(&lines, column > begin ? " " : "", word);
+    column += length + (column > begin ? 1 : 0);
+  }
+  return lines;
 }
 
 bool IsPlainInShell(char c) {
@@ -106,15 +123,21 @@ std::string Table::Text() const {
 }
 
 void Facts::Add(std::string name, std::string value) {
-  facts_.emplace_back(std::move(name), OneLine(value));
+  facts_.push_back({std::move(name), OneLine(value), /*is_prose=*/false});
+}
+
+void Facts::AddProse(std::string name, std::string value) {
+  if (!value.empty()) facts_.push_back({std::move(name), OneLine(value), /*is_prose=*/true});
 }
 
 std::string Facts::Text() const {
   size_t width = 0;
-  for (const auto& fact : facts_) width = std::max(width, fact.first.size());
+  for (const Fact& fact : facts_) width = std::max(width, fact.name.size());
+  const size_t begin = width + 2 * kGap.size();  // column of the values
   std::string text;
-  for (const auto& [name, value] : facts_) {
-    absl::StrAppend(&text, kGap, Padded(name, width, Align::kLeft), kGap, value, "\n");
+  for (const Fact& fact : facts_) {
+    const std::string value = fact.is_prose ? Wrapped(fact.value, begin) : fact.value;
+    absl::StrAppend(&text, kGap, Padded(fact.name, width, Align::kLeft), kGap, value, "\n");
   }
   return text;
 }

@@ -49,10 +49,18 @@ class Table {
 class Facts {
  public:
   void Add(std::string name, std::string value);
+  // Leaves out an empty value, and breaks a long one into lines of kLineWidth.
+  void AddProse(std::string name, std::string value);
   std::string Text() const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> facts_;
+  struct Fact {
+    std::string name;
+    std::string value;
+    bool is_prose;
+  };
+
+  std::vector<Fact> facts_;
 };
 
 // At most `width` characters, the last three "..." if something was cut off. Characters, not bytes.

@@ -57,6 +57,21 @@ TEST(FactsTest, AlignsValues) {
   EXPECT_EQ(facts.Text(), "  state        running\n  memory peak  1 GiB\n");
 }
 
+TEST(FactsTest, WrapsProseOnly) {
+  const std::string words =
+      "one two three four five six seven eight nine ten eleven twelve thirteen";
+  Facts facts;
+  facts.AddProse("reason", "because " + words + " and more");
+  facts.AddProse("nothing", "");
+  facts.Add("command", "run " + words);
+
+  EXPECT_EQ(facts.Text(),
+            "  reason   because one two three four five six seven eight nine ten eleven\n"
+            "           twelve thirteen and more\n"
+            "  command  run " +
+                words + "\n");
+}
+
 TEST(ShortenTest, MarksWhatIsCutOff) {
   EXPECT_EQ(Shorten("abcdef", 6), "abcdef");
   EXPECT_EQ(Shorten("abcdefg", 6), "abc...");
