@@ -78,8 +78,8 @@ class Demo:
         daemon = self.start_dev()
         try:
             jobs = self.submit_fill_jobs()
-            self.train("filled", [], dict(self.environment,
-                                          PIPEFILL_SOCKET=os.path.join(self.state, "agentd.sock")))
+            socket = os.path.join(self.state, "agentd.sock")
+            self.train("filled", [], dict(self.environment, PIPEFILL_SOCKET=socket), self.show_bubbles)
             self.wait_for(jobs)
             self.check("trace and report", self.report())
         finally:
@@ -94,7 +94,8 @@ class Demo:
             self.call(["taskset", "-c", "1", *command, "--result", result], f"alone-{name}.log",
                       self.environment)
 
-    def train(self, kind, flags, environment):
+    def train(self, kind, flags, environment, midway=None):
+        """`midway` is called once, when half of the iterations are done."""
         say(f"training run, {kind}: {self.options.iterations} iterations, {self.options.schedule}")
         command = [PYTHON, TRAIN, "--stages", "2", "--pin-cores", "0,1", "--schedule", self.options.schedule,
                    "--iterations", str(self.options.iterations), "--seed", "1",
@@ -105,8 +106,20 @@ class Demo:
             for line in process.stdout:
                 log.write(line)
                 print("  " + line.rstrip(), flush=True)
+                if midway and self.iteration_of(line) >= self.options.iterations // 2:
+                    midway()
+                    midway = None
             if process.wait(timeout=STEP_LIMIT_S) != 0:
                 raise DemoError(f"training run ({kind}) failed: see {log.name}")
+
+    @staticmethod
+    def iteration_of(line):
+        words = line.split()
+        return int(words[1]) if len(words) > 1 and words[0] == "iteration" and words[1].isdigit() else -1
+
+    def show_bubbles(self):
+        say("what agentd has learned so far (pipefill bubbles):")
+        print(self.output([self.cli, "bubbles"]), flush=True)
 
     def start_dev(self):
         say("starting schedulerd and agentd (pipefill dev)")
@@ -140,7 +153,6 @@ class Demo:
                                   check=False).returncode
             self.check(f"job {job} ({name}) succeeded", code == 0)
         print(self.output([self.cli, "jobs", "--all"]), flush=True)
-        print(self.output([self.cli, "bubbles"]), flush=True)
 
     def report(self):
         arguments = [self.cli, "report", "--check"]

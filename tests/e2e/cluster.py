@@ -105,9 +105,9 @@ class Cluster:
         return os.path.exists(path)
 
     def start(self, name, command):
-        log = open(self.path(f"{name}.log"), "a", encoding="utf-8")
-        self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT,
-                                                env=environment())
+        with open(self.path(f"{name}.log"), "a", encoding="utf-8") as log:
+            self.processes[name] = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT,
+                                                    env=environment())
 
     def stop(self, name, number):
         process = self.processes.pop(name)
