@@ -25,6 +25,10 @@ PYTHON = "/usr/bin/python3"
 TRAIN = os.path.join(ROOT, "examples/pipeline_training/train.py")
 # How long anything may take before the demo gives up on it, in seconds.
 STEP_LIMIT_S = 600
+# Further training runs for jobs that one run had too little bubble time for.
+MORE_RUNS_MAX = 3
+# Exit code of `pipefill wait`, see `pipefill help exit-codes`.
+WAIT_TIMED_OUT = 124
 
 
 def say(text):
@@ -59,11 +63,11 @@ class Demo:
         scale = self.options.scale
         return {
             "embed-text": [PYTHON, self.example("batch_inference/job.py"),
-                           "--passes", str(max(1, round(3 * scale)))],
+                           "--passes", str(max(1, round(2 * scale)))],
             "train-classifier": [PYTHON, self.example("fill_training/job.py"),
-                                 "--steps", str(max(50, round(3000 * scale)))],
+                                 "--steps", str(max(50, round(1500 * scale)))],
             "word-graph": [os.path.join(self.bin, "examples/graph_cpp/graph"),
-                           "--rounds", str(max(10, round(300 * scale)))],
+                           "--rounds", str(max(10, round(100 * scale)))],
         }
 
     @staticmethod
@@ -79,7 +83,13 @@ class Demo:
         try:
             jobs = self.submit_fill_jobs()
             socket = os.path.join(self.state, "agentd.sock")
-            self.train("filled", [], dict(self.environment, PIPEFILL_SOCKET=socket), self.show_bubbles)
+            attached = dict(self.environment, PIPEFILL_SOCKET=socket)
+            self.train("filled", [], attached, self.show_bubbles)
+            for _ in range(MORE_RUNS_MAX):
+                if all(self.has_ended(job) for job in jobs.values()):
+                    break
+                say("jobs that are not done wait, parked, for the next training run: here it is")
+                self.train("again", [], attached)
             self.wait_for(jobs)
             self.check("trace and report", self.report())
         finally:
@@ -147,6 +157,12 @@ class Demo:
             say(f"submitted {name} as job {jobs[name]}")
         return jobs
 
+    def has_ended(self, job):
+        command = [self.cli, "wait", job, "--timeout", "1s"]
+        done = subprocess.run(command, env=self.environment, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False)
+        return done.returncode != WAIT_TIMED_OUT
+
     def wait_for(self, jobs):
         for name, job in jobs.items():
             code = subprocess.run([self.cli, "wait", job, "--timeout", "20s"], env=self.environment,
@@ -160,7 +176,8 @@ class Demo:
             arguments += ["--alone", f"{name}={os.path.join(self.out, f'alone-{name}.json')}"]
         with open(os.path.join(self.out, "report.json"), "w", encoding="utf-8") as file:
             subprocess.run([*arguments, "-o", "json"], env=self.environment, stdout=file, check=False)
-        pictures = ["--html", os.path.join(self.out, "report.html"), "--svg", os.path.join(self.out, "timeline.svg")]
+        pictures = ["--html", os.path.join(self.out, "report.html"),
+                    "--svg", os.path.join(self.out, "timeline.svg")]
         return subprocess.run([*arguments, *pictures], env=self.environment, check=False).returncode == 0
 
     def compare(self):
@@ -168,10 +185,17 @@ class Demo:
             results = []
             for kind in ("alone", "filled"):
                 path = os.path.join(self.out, f"{kind}-{name}.json")
-                results.append(json.load(open(path, encoding="utf-8")) if os.path.exists(path) else {})
+                if os.path.exists(path):
+                    with open(path, encoding="utf-8") as file:
+                        results.append(json.load(file))
+                else:
+                    results.append({})
             same = bool(results[0].get("sha256")) and results[0]["sha256"] == results[1].get("sha256")
             self.check(f"output of {name} in bubbles equals that of the same job alone", same)
-        losses = [open(os.path.join(self.out, f"loss-{kind}.jsonl"), "rb").read() for kind in ("alone", "filled")]
+        losses = []
+        for kind in ("alone", "filled"):
+            with open(os.path.join(self.out, f"loss-{kind}.jsonl"), "rb") as file:
+                losses.append(file.read())
         self.check("loss curve of the filled training run equals the unfilled one bit for bit",
                    losses[0] == losses[1] and len(losses[0]) > 0)
 
@@ -216,7 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default=os.path.join(ROOT, "out/demo"), help="folder for all results; emptied first")
     parser.add_argument("--bin", default=os.path.join(ROOT, "bazel-bin"), help="folder of the built binaries")
-    parser.add_argument("--iterations", type=int, default=400, help="iterations of the training run")
+    parser.add_argument("--iterations", type=int, default=500, help="iterations of the training run")
     parser.add_argument("--schedule", choices=("gpipe", "1f1b"), default="1f1b")
     parser.add_argument("--scale", type=float, default=1.0, help="size of the fill jobs")
     try:
