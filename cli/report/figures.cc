@@ -220,7 +220,7 @@ class FiguresBuilder {
     figures_.slowdown_mean = RatioOfMeans(pairs, options_.seed);
     if (!filled.empty()) figures_.iteration_filled_p50_ns = Median(filled);
     if (!held_out.empty()) figures_.iteration_unfilled_p50_ns = Median(held_out);
-    if (!held_out.empty() && !start_up.empty()) {
+    if (!held_out.empty() && start_up.size() >= kStartUpIterationsMin) {
       figures_.start_up_change = Median(start_up) / Median(held_out) - 1;
     }
   }

@@ -1,31 +1,32 @@
 // Every figure of `pipefill report`, computed from the trace.
 //
-// Sets of iterations (see iteration_table.h for the words in quotes; all are of one main job, over
-// the runs in which something was filled, or over all runs if nothing was):
+// Sets of iterations (words in quotes: iteration_table.h). All are of one main job, over the runs
+// in which something was filled, or over all its runs if nothing was:
 //
-//   settled   "whole" and not among the "first"
-//   fill time whole, from the run's first unit to its last
-//   open      settled and not held out, on devices whose part "has_task"     (per device)
-//   counted   "kCounted": what the slowdown compares
+//   settled    "whole" and not among the "first"
+//   fill time  "whole", from the run's first unit to its last
+//   open       settled, not held out, and the device's part "has_task"      (per device)
+//   counted    "kCounted": what the slowdown compares
 //
-// In the formulas B(S) is the time of all bubbles in the iterations of S, T(S) the time of the
-// iterations themselves, over all devices; C(S) and O(S) are the CPU times of units whose bubble
-// lies in S, inside that bubble and after it (client/pages/unit_split.h). Bubbles outside
-// iterations count nowhere.
+// B(S) is the time of all bubbles in the iterations of S, T(S) the time of the iterations
+// themselves, over all devices; C(S) and O(S) are the CPU times of units whose bubble lies in S,
+// inside that bubble and after it (client/pages/unit_split.h). Bubbles outside iterations count
+// nowhere.
 //
 //   bubble_ratio            B(settled) / T(settled)
 //   bubble_filled           C(open) / B(open)
-//   bubble_filled_all       C(fill time) / B(fill time): hold-outs, start-up and waiting for tasks
-//   included overrun_ratio           O(open) / B(open) slowdown                paired_ratio.h over
-//   PairNeighbours(counted), with its 95 % interval slowdown_mean           the same with means
-//   instead of medians iteration_*_p50_ns      median over all counted iterations that are filled /
-//   held out start_up_change         median of filled "kStartUp" iterations /
-//   iteration_unfilled_p50 - 1 recovered_device_share  exclusive equivalent of the units in fill
-//   time / T(fill time)
+//   bubble_filled_all       C(fill time) / B(fill time): with hold-outs, start-up, lack of tasks
+//   overrun_ratio           O(open) / B(open)
+//   slowdown                paired_ratio.h over PairNeighbours(counted), with its 95 % interval
+//   slowdown_mean           the same with means instead of medians
+//   iteration_*_p50_ns      median over all counted iterations that are filled / held out
+//   start_up_change         median of filled "kStartUp" iterations / iteration_unfilled_p50_ns - 1,
+//                           from kStartUpIterationsMin of them on
+//   recovered_device_share  exclusive equivalent of the units in fill time / T(fill time)
 //
 // Exclusive equivalent: the device time that the same units cost when their job has a device for
 // itself. With a measured run of the job alone: units * its CPU time per unit. Without: the CPU
-// time the units took here, which is too much if bubbles make them slower; `jobs[].has_alone` and a
+// time that the units took here, too much if bubbles make them slower; JobFigures::has_alone and a
 // note say so.
 //
 // A figure whose divisor is zero is absent, never 0.
@@ -53,6 +54,8 @@ struct AloneRun {
   int64_t units = 0;  // > 0
   int64_t unit_cpu_ns = 0;
 };
+
+inline constexpr size_t kStartUpIterationsMin = 5;
 
 struct FiguresOptions {
   // Empty: the main job whose bubbles held the most units; without units, the one that attached

@@ -51,6 +51,7 @@ constexpr char kTimelineSection[] = R"HTML(<section id="timeline-section">
 <span><i class="swatch" style="background:var(--forward)"></i>forward</span>
 <span><i class="swatch" style="background:var(--backward)"></i>backward</span>
 <span><i class="swatch" style="background:var(--optimizer)"></i>optimizer</span>
+<span><i class="swatch" style="background:var(--other)"></i>other main work</span>
 <span><i class="swatch idle"></i>bubble</span>
 <span><i class="swatch" style="background:var(--holdout)"></i>hold-out</span>
 <span><i class="swatch" style="background:var(--overrun)"></i>overrun</span>

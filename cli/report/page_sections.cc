@@ -42,14 +42,19 @@ std::string IntervalMarkup(const RatioEstimate& estimate) {
   const auto x = [lo, hi](double percent) { return 8 + (percent - lo) / (hi - lo) * 224; };
   std::string out = "<svg class=\"scale\" viewBox=\"0 0 240 40\" aria-hidden=\"true\">";
   absl::StrAppendFormat(&out, "<line class=\"axis\" x1=\"8\" y1=\"14\" x2=\"232\" y2=\"14\"/>");
-  const std::pair<double, const char*> marks[] = {{lo, ""}, {0, "0"}, {1, "budget 1 %"}, {hi, ""}};
+  const std::pair<double, const char*> marks[] = {{1, "budget 1 %"}, {hi, ""}, {0, "0"}, {lo, ""}};
+  std::vector<double> taken;  // where a label stands
   for (const auto& [percent, word] : marks) {
+    absl::StrAppendFormat(&out, "<line class=\"%s\" x1=\"%.1f\" y1=\"4\" x2=\"%.1f\" y2=\"24\"/>",
+                          percent == 1 ? "budget" : "axis", x(percent), x(percent));
+    const double at = std::clamp(x(percent), percent == 1 ? 34.0 : 12.0, 226.0);
+    const bool is_free = std::all_of(taken.begin(), taken.end(),
+                                     [at](double other) { return std::abs(at - other) > 42; });
+    if (!is_free) continue;
+    taken.push_back(at);
     const std::string text = *word == '\0' ? absl::StrFormat("%+.0f", percent) : std::string(word);
-    absl::StrAppendFormat(&out,
-                          "<line class=\"%s\" x1=\"%.1f\" y1=\"4\" x2=\"%.1f\" y2=\"24\"/>"
-                          "<text x=\"%.1f\" y=\"37\" text-anchor=\"middle\">%s</text>",
-                          percent == 1 ? "budget" : "axis", x(percent), x(percent),
-                          std::clamp(x(percent), 12.0, 226.0), text);
+    absl::StrAppendFormat(&out, "<text x=\"%.1f\" y=\"37\" text-anchor=\"middle\">%s</text>", at,
+                          text);
   }
   absl::StrAppendFormat(&out,
                         "<line class=\"range\" x1=\"%.1f\" y1=\"14\" x2=\"%.1f\" y2=\"14\"/>"
@@ -143,6 +148,7 @@ std::string BubbleSection(const Figures& figures) {
   double longest_ns = 0;
   for (const BubbleFigures& bubble : figures.bubbles)
     longest_ns = std::max(longest_ns, bubble.p90_ns);
+  const LargeBubbles large = LargeBubblesOf(figures);
   std::string out = absl::StrCat(
       "<section><h2>Bubbles</h2><p class=\"note\">One row per wait of a stage, in the order of the "
       "iteration. Offered: time of those bubbles in filled iterations while a fill job was on the "
@@ -150,8 +156,8 @@ std::string BubbleSection(const Figures& figures) {
       HeadMarkup({"device", "bubble", "length, p10 to p90", "p10", "p50", "p90", "count", "offered",
                   "used", "filled", "overrun"},
                  3));
-  for (size_t i = 0; i < std::min(figures.bubbles.size(), kRowsMax); ++i) {
-    const BubbleFigures& bubble = figures.bubbles[i];
+  for (size_t i = 0; i < std::min(large.rows.size(), kRowsMax); ++i) {
+    const BubbleFigures& bubble = *large.rows[i];
     absl::StrAppend(&out, "<tr>", TextCell(absl::StrCat(bubble.node, "/", bubble.device)),
                     TextCell(BubbleText(bubble.name)), Cell(LengthMarkup(bubble, longest_ns)),
                     Number(MillisecondsText(bubble.p10_ns)),
@@ -162,7 +168,9 @@ std::string BubbleSection(const Figures& figures) {
                     Number(ShareText(bubble.filled_ns, bubble.offered_ns)),
                     Number(ShareText(bubble.overrun_ns, bubble.offered_ns)), "</tr>\n");
   }
-  return absl::StrCat(out, "</tbody></table>", MoreMarkup(figures.bubbles.size()), "</section>\n");
+  return absl::StrCat(out, "</tbody></table><p class=\"note\">",
+                      EscapeMarkup(SmallBubblesText(large)), "</p>", MoreMarkup(large.rows.size()),
+                      "</section>\n");
 }
 
 std::string JobSection(const Figures& figures) {

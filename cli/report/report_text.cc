@@ -103,14 +103,18 @@ std::string BubbleTable(const Figures& figures) {
                {"FILLED", Align::kRight},
                {"OVERRUN", Align::kRight}});
   const auto ns_text = [](double ns) { return DurationText(static_cast<int64_t>(ns)); };
-  for (const BubbleFigures& bubble : figures.bubbles) {
+  const LargeBubbles large = LargeBubblesOf(figures);
+  for (const BubbleFigures* row : large.rows) {
+    const BubbleFigures& bubble = *row;
     table.AddRow({absl::StrCat(bubble.node, "/", bubble.device), BubbleText(bubble.name),
                   FormatCount(bubble.count), ns_text(bubble.p10_ns), ns_text(bubble.p50_ns),
                   ns_text(bubble.p90_ns), DurationText(bubble.offered_ns),
                   ShareText(bubble.filled_ns, bubble.offered_ns),
                   ShareText(bubble.overrun_ns, bubble.offered_ns)});
   }
-  return absl::StrCat("\n", table.Text());
+  std::string out = absl::StrCat("\n", table.Text());
+  if (large.left_out > 0) absl::StrAppend(&out, "  ", SmallBubblesText(large), "\n");
+  return out;
 }
 
 std::string JobTable(const Figures& figures) {

@@ -1,6 +1,7 @@
 #include "cli/report/report_words.h"
 
 #include <cmath>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,36 @@ std::string IterationsText(const Figures& figures) {
                                   " hold-out iterations compared");
   if (!left_out.empty()) absl::StrAppend(&text, "; left out: ", absl::StrJoin(left_out, ", "));
   return text;
+}
+
+LargeBubbles LargeBubblesOf(const Figures& figures) {
+  std::map<std::pair<int32_t, std::string>, double> sums;  // by rank and device
+  double all_ns = 0;
+  for (const BubbleFigures& bubble : figures.bubbles) {
+    const auto bubble_ns = static_cast<double>(bubble.bubble_ns);
+    sums[{bubble.rank, bubble.device}] += bubble_ns;
+    all_ns += bubble_ns;
+  }
+  LargeBubbles large;
+  double left_out_ns = 0;
+  for (const BubbleFigures& bubble : figures.bubbles) {
+    const auto bubble_ns = static_cast<double>(bubble.bubble_ns);
+    if (bubble_ns >= 0.01 * sums[{bubble.rank, bubble.device}]) {
+      large.rows.push_back(&bubble);
+    } else {
+      ++large.left_out;
+      left_out_ns += bubble_ns;
+    }
+  }
+  if (all_ns > 0) large.left_out_share = left_out_ns / all_ns;
+  return large;
+}
+
+std::string SmallBubblesText(const LargeBubbles& bubbles) {
+  if (bubbles.left_out == 0) return "";
+  return absl::StrCat(Plural(bubbles.left_out, "more bubble id"),
+                      bubbles.left_out == 1 ? " holds " : " hold ",
+                      PercentText(bubbles.left_out_share), " of bubble time");
 }
 
 const char* RuleText(Rule rule) {

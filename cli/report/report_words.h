@@ -4,7 +4,9 @@
 #ifndef CLI_REPORT_REPORT_WORDS_H_
 #define CLI_REPORT_REPORT_WORDS_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/report/figures.h"
 #include "cli/report/trace_checker.h"
@@ -33,6 +35,15 @@ std::string SummaryText(const Figures& figures);
 std::string IntervalText(const RatioEstimate& estimate);
 // "180 filled and 176 hold-out iterations compared; left out: 20 first, 31 start-up, ...".
 std::string IterationsText(const Figures& figures);
+// The bubble ids that matter: those that hold at least 1 % of the bubble time of their rank.
+struct LargeBubbles {
+  std::vector<const BubbleFigures*> rows;  // into Figures::bubbles
+  int64_t left_out = 0;
+  double left_out_share = 0;  // of all bubble time
+};
+LargeBubbles LargeBubblesOf(const Figures& figures);
+// "16 more bubble ids hold 3.1 % of bubble time"; "" if there are none.
+std::string SmallBubblesText(const LargeBubbles& bubbles);
 // What a rule asserts, for people: "units start inside their window".
 const char* RuleText(Rule rule);
 // "12,345 checks, no violation", and how much could not be checked.

@@ -55,7 +55,7 @@ class Picture {
                     "\"/>\n<text class=\"title ink\" x=\"16\" y=\"23\">",
                     EscapeMarkup(options_.title), "</text>\n");
     DrawLegend();
-    DrawIterations();
+    for (size_t d = 0; d < devices_; ++d) DrawIterations(d);
     DrawAxis();
     for (size_t d = 0; d < devices_; ++d) DrawDevice(d);
     if (devices_ < timeline_.devices.size()) {
@@ -121,17 +121,19 @@ class Picture {
     Legend(x, "class=\"holdout\"", "hold-out iteration");
   }
 
-  // Bands and numbers of the iterations of the first device, over all rows.
-  void DrawIterations() {
-    if (timeline_.devices.empty()) return;
-    for (const TimelineIteration& iteration : timeline_.devices.front().iterations) {
+  // Bands of hold-outs and borders of iterations: of each device in its row, as stages are out of
+  // step; numbers above the first.
+  void DrawIterations(size_t d) {
+    for (const TimelineIteration& iteration : timeline_.devices[d].iterations) {
       const double x = X(iteration.begin_ns);
       const double width = X(iteration.end_ns) - x;
-      const int top = Top(0) - kHeadHeight;
-      if (iteration.is_held_out) Rect("class=\"holdout\"", x, width, top, bottom_ - top);
+      const int top = d == 0 ? Top(0) - kHeadHeight : Top(d) - kRowGap / 2;
+      const int bottom = d + 1 == devices_ ? bottom_ : Top(d) + kRowHeight + kRowGap / 2;
+      if (iteration.is_held_out) Rect("class=\"holdout\"", x, width, top, bottom - top);
       absl::StrAppendFormat(
           &out_, "<line class=\"muted-line\" x1=\"%.2f\" y1=\"%d\" x2=\"%.2f\" y2=\"%d\"/>\n", x,
-          top, x, bottom_);
+          top, x, bottom);
+      if (d > 0) continue;
       Text(x + 5, top + 14, iteration.is_held_out ? "small holdink" : "small muted",
            absl::StrCat("iteration ", iteration.number,
                         iteration.is_held_out ? " - hold-out: nothing filled" : ""));

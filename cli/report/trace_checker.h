@@ -1,30 +1,27 @@
 // Checks that a recorded run kept the promises of pipefill. Takes nothing on trust: every rule is
 // checked against the edges and units themselves.
 //
-//   unit_in_window      the bubble that the gate saw exists (same signal word, slot, begin,
-//   iteration on
-//                       the unit's rank), and the unit started in it, not before its begin and not
-//                       later than the latest start that the gate had read
-//   unit_before_end     the signal word was the same after the gate had taken the start time, and
-//   the
-//                       start is not later than the bubble's recorded end plus kVisibilitySlackNs
-//   no_unit_in_hold_out no unit started in a held-out iteration
-//   units_in_order      units of one task follow each other and never overlap
-//   memory_below_cap    no memory sample lies above its task's cap; samples shortly before the task
-//   was
-//                       ended for just that are the cap at work, and only counted
-//   attempt_ends_once   no attempt ends twice; one that has not ended is not checked
-//   one_live_attempt    attempts of a job do not overlap in time, and their fences grow
-//   job_ends_once       with the scheduler's job list: ids are unique, every job that ran is known,
-//   a
-//                       terminal job has no live attempt, a succeeded one has exactly one attempt
-//                       that exited with 0, its last
+//   unit_in_window       the bubble that the gate saw exists on the unit's rank (same signal word,
+//                        slot, begin, iteration), and the unit started in it: not before its begin,
+//                        and not later than the latest start that the gate had read
+//   unit_before_end      the signal word was the same after the gate had taken the start time, and
+//                        the start is no later than the bubble's end plus kVisibilitySlackNs
+//   no_unit_in_hold_out  no unit started in a held-out iteration
+//   units_in_order       units of one task follow each other and never overlap
+//   memory_below_cap     no memory sample lies above its task's cap; samples shortly before the
+//                        task was ended for just that are the cap at work, and only counted
+//   attempt_ends_once    no attempt ends twice; one that has not ended is not checked
+//   one_live_attempt     attempts of a job do not overlap in time, and their fences grow
+//   job_ends_once        with the scheduler's job list: ids are unique, every job that ran is
+//                        known, a terminal job has no live attempt, and a succeeded one has
+//                        exactly one attempt that exited with 0, its last
 //
-// Why slack: a rank reads its clock and then stores the signal word. If it is taken off its core in
-// between, gates see the bubble end later than the edge says. kVisibilitySlackNs covers a time
+// Why slack: a rank reads its clock and then stores the signal word. If it is taken off its core
+// in between, gates see the bubble end later than the edge says. kVisibilitySlackNs covers a time
 // slice of the kernel; what needed it is counted.
 //
-// Units of two tasks of one device may overlap (a cut unit waits while another task runs): counted.
+// Units of two tasks of one device may overlap (a cut unit waits while another task runs):
+// counted.
 //
 // A rule is "not fully checked" where records are missing: dropped edges or units, the older part
 // of a long trace, clocks of different nodes. That is said, never passed over.

@@ -2,9 +2,9 @@
 // into a Trace. The bytes are untrusted input: whatever they hold, reading ends, and what makes no
 // sense is counted and left out.
 //
-//   torn tail            the bytes after the last whole record are counted (agentd was writing, or
-//   died) several TraceStarts  each opens an AgentStart of its own; keys are counted anew first
-//   iteration      truncated if the trace begins inside it: its bubbles are kept, it is not whole
+//   torn tail            bytes after the last whole record are counted: agentd was writing, or died
+//   several TraceStarts  each opens an AgentStart of its own; what is only said again is ignored
+//   first iteration      not whole if the trace begins inside it; its bubbles are kept
 //   dropped records      the iteration and the bubble that were open are not whole
 //   unknown records      counted
 //

@@ -91,7 +91,7 @@ const timeline = (() => {
     context.beginPath();
     context.rect(left, 0, width - left, height);
     context.clip();
-    drawIterations(context, x, ink, height);
+    drawIterations(context, x, ink);
     const idle = hatch(context, ink);
     devices.forEach((device, d) => drawDevice(context, x, ink, idle, d));
     drawAxis(context, x, ink, height);
@@ -106,19 +106,30 @@ const timeline = (() => {
     });
   }
 
-  // Bands of hold-outs, borders and numbers of iterations, by the first device.
-  function drawIterations(context, x, ink, height) {
+  // Bands of hold-outs and borders of iterations: of each device in its row, as stages are out of step;
+  // numbers, and what is above the rows, by the first device.
+  function drawIterations(context, x, ink) {
+    devices.forEach((device, d) => {
+      const from = d === 0 ? 0 : top(d) - gap / 2;
+      const until = top(d) + rowHeight + gap / 2;
+      visible(d, 'iterations', (row) => {
+        if (row.held) {
+          context.fillStyle = ink.holdout;
+          context.fillRect(x(row.begin), from, x(row.begin + row.length) - x(row.begin), until - from);
+        }
+        if (x(row.begin + row.length) - x(row.begin) < 4) return;
+        context.fillStyle = ink.muted;
+        context.fillRect(Math.round(x(row.begin)), from, 1, until - from);
+      });
+    });
+    drawNumbers(context, x, ink);
+  }
+
+  function drawNumbers(context, x, ink) {
     let free = -Infinity;
     visible(0, 'iterations', (row) => {
       const from = x(row.begin);
       const to = x(row.begin + row.length);
-      if (row.held) {
-        context.fillStyle = ink.holdout;
-        context.fillRect(from, 0, to - from, height - axis);
-      }
-      if (to - from < 4) return;
-      context.fillStyle = ink.line;
-      context.fillRect(Math.round(from), 0, 1, height - axis);
       const text = row.held && to - from > 130 ? row.number + '  hold-out' : String(row.number);
       const at = Math.max(from, left);
       if (at < free || at + context.measureText(text).width + 10 > to) return;
