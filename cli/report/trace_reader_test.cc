@@ -1,5 +1,7 @@
 #include "cli/report/trace_reader.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -221,6 +223,46 @@ RC_GTEST_PROP(TraceReaderPropertyTest, SurvivesFlippedBytes, (uint64_t seed)) {
       rc::gen::pair(rc::gen::inRange<size_t>(0, bytes.size()), rc::gen::arbitrary<char>()));
   for (const auto& [at, value] : flips) bytes[at] = value;
   UseEverything(bytes);
+}
+
+// Sets one number somewhere in `message` to `value`, whatever the number means.
+void Scramble(google::protobuf::Message* message, int64_t value, size_t choice) {
+  const google::protobuf::Reflection* reflection = message->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection->ListFields(*message, &fields);
+  if (fields.empty()) return;
+  const google::protobuf::FieldDescriptor* field = fields[choice % fields.size()];
+  switch (field->cpp_type()) {
+    case google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE:
+      return Scramble(reflection->MutableMessage(message, field), value, choice / fields.size());
+    case google::protobuf::FieldDescriptor::CPPTYPE_INT64:
+      return reflection->SetInt64(message, field, value);
+    case google::protobuf::FieldDescriptor::CPPTYPE_UINT64:
+      return reflection->SetUInt64(message, field, static_cast<uint64_t>(value));
+    case google::protobuf::FieldDescriptor::CPPTYPE_INT32:
+      return reflection->SetInt32(message, field, static_cast<int32_t>(value));
+    case google::protobuf::FieldDescriptor::CPPTYPE_UINT32:
+      return reflection->SetUInt32(message, field, static_cast<uint32_t>(value));
+    case google::protobuf::FieldDescriptor::CPPTYPE_ENUM:
+      return reflection->SetEnumValue(message, field, static_cast<int>(value));
+    default:
+      return;
+  }
+}
+
+RC_GTEST_PROP(TraceReaderPropertyTest, SurvivesAbsurdNumbers, (uint64_t seed)) {
+  std::vector<v1::TraceRecord> records = SyntheticRecords(
+      {.seed = seed, .iterations = 14, .jobs = {{.launched_at = 1, .start_up_iterations = 1}}});
+  const int count = *rc::gen::inRange(1, 60);
+  for (int i = 0; i < count; ++i) {
+    const auto at = *rc::gen::inRange<size_t>(0, records.size());
+    const int64_t value =
+        *rc::gen::oneOf(rc::gen::element<int64_t>(INT64_MIN, INT64_MAX, -1, 0, 1, kTimeMaxNs - 1,
+                                                  kTimeMaxNs, int64_t{1} << 31, int64_t{1} << 32),
+                        rc::gen::arbitrary<int64_t>());
+    Scramble(&records[at], value, *rc::gen::inRange<size_t>(0, 1000));
+  }
+  UseEverything(SerializeTrace(records));
 }
 
 }  // namespace
