@@ -57,6 +57,7 @@ Json DeviceJsonOf(const TimelineDevice& device) {
     units.Add(Us(unit.inside_end_ns) - Us(unit.begin_ns));
     units.Add(Us(unit.end_ns) - Us(unit.inside_end_ns));
     units.Add(Us(unit.overrun_ns));
+    units.Add(Us(unit.cpu_ns));
     units.Add(unit.job);
   }
   Json json;

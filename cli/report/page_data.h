@@ -6,7 +6,8 @@
 //     iterations  number, begin, length, held out (0/1)
 //     work        begin, length, kind (a ChunkKind)
 //     bubbles     begin, length, index into names, filled
-//     units       begin, length inside its bubble, length after it, overrun (CPU), index into jobs
+//     units       begin, length inside its bubble, length after it, CPU time after it, CPU time,
+//                 index into jobs
 //   rows       every iteration, or every row_stride-th: number, begin, time, flags (1 = held out,
 //              2 = counted), then per device its filled share in permille, -1 without bubbles;
 //              begins are no distances here

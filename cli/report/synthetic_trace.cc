@@ -339,7 +339,8 @@ class SyntheticRun {
     v1::TaskSample* sample = Put(now_ns, static_cast<int>(i) + 1)->mutable_task_sample();
     sample->set_task_key(static_cast<int>(i) + 1);
     sample->set_now_ns(now_ns);
-    sample->set_memory_bytes((int64_t{180} << 20) + tasks_[i].units * 1000);
+    const int64_t grown_bytes = std::min<int64_t>(tasks_[i].units * 1000, int64_t{120} << 20);
+    sample->set_memory_bytes((int64_t{180} << 20) + grown_bytes);
     sample->set_cpu_ns(tasks_[i].cpu_ns);
   }
 

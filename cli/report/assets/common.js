@@ -24,7 +24,7 @@ const report = (() => {
     iterations: rowsOf(device.iterations, 4, 1, ['number', '', 'length', 'held']),
     work: rowsOf(device.work, 3, 0, ['', 'length', 'kind']),
     bubbles: rowsOf(device.bubbles, 4, 0, ['', 'length', 'name', 'filled']),
-    units: rowsOf(device.units, 5, 0, ['', 'length', 'after', 'overrun', 'job']),
+    units: rowsOf(device.units, 6, 0, ['', 'length', 'after', 'overrun', 'cpu', 'job']),
   }));
 
   const rows = [];

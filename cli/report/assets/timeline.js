@@ -199,8 +199,8 @@ const timeline = (() => {
     }
     if (found.units) {
       const job = report.raw.jobs[found.units.job];
-      lines.push('unit of ' + job.name + ' (job ' + job.id + '): ' + ms(found.units.length) + ' in its bubble' +
-        (found.units.overrun > 0 ? ', overrun ' + ms(found.units.overrun) : ''));
+      lines.push('unit of ' + job.name + ' (job ' + job.id + '): ' + ms(found.units.cpu) + ' of CPU, ' + ms(found.units.length) + ' long' +
+        (found.units.overrun > 0 ? '; overrun: ' + ms(found.units.overrun) + ' of CPU' : ''));
     }
     return lines.join('\n');
   }
