@@ -48,7 +48,16 @@ absl::Status ServeUntilTerminated(DevConfig config, const std::string& address_f
   return absl::OkStatus();
 }
 
+// The Python package that was built beside this program; "" if it was not.
+std::string PythonPathBeside() {
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path site = program.parent_path().parent_path() / "client/python/site";
+  return std::filesystem::is_directory(site, error) ? site.string() : "";
+}
+
 absl::StatusOr<ExitCode> RunDev(DevOptions options, CommandContext& context) {
+  if (options.python_path.empty()) options.python_path = PythonPathBeside();
   const std::filesystem::path folder =
       std::filesystem::path(context.working_folder) / options.state_folder;
   options.state_folder = folder.lexically_normal().string();
@@ -77,7 +86,8 @@ void AddOptions(CLI::App& command, DevOptions& options) {
                   &options.hold_out_one_in);
   command.add_option("--drain-period", options.drain_period, "How often pages are read, as 5ms")
       ->type_name("TIME");
-  command.add_option("--python-path", options.python_path, "Where tasks find 'import pipefill'")
+  command
+      .add_option("--python-path", options.python_path, "For 'import pipefill'; default: as built")
       ->type_name("DIR");
   command.add_option("--log-level", options.log_level, "error, warn, info or debug; default: warn")
       ->type_name("LEVEL");

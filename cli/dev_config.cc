@@ -77,7 +77,10 @@ absl::StatusOr<DevConfig> MakeDevConfig(const DevOptions& options,
   if (options.hold_out_block > 0 || options.hold_out_one_in > 0) {
     v1::HoldOutConfig& hold_out = *agent.mutable_hold_out();
     hold_out.set_block_iterations(static_cast<uint32_t>(std::max(options.hold_out_block, 1)));
-    hold_out.set_one_in(static_cast<uint32_t>(options.hold_out_one_in));
+    // Left out it is agentd's default; 0 would mean none.
+    if (options.hold_out_one_in > 0) {
+      hold_out.set_one_in(static_cast<uint32_t>(options.hold_out_one_in));
+    }
   }
   agent.set_drain_period(options.drain_period);
   agent.set_python_path(options.python_path);
@@ -93,18 +96,22 @@ std::string DevWelcome(const DevConfig& config, absl::string_view default_addres
   const std::string& address = config.agent.scheduler();
   const std::string command =
       address == default_address ? "pipefill" : absl::StrCat("pipefill --scheduler ", address);
+  const std::string python_path =
+      config.agent.python_path().empty()
+          ? ""
+          : absl::StrCat("PYTHONPATH=", config.agent.python_path(), " ");
   return absl::StrCat(
-      "pipefill is up\n",                                                             //
-      "  schedulerd  ", address, "\n",                                                //
-      "  agentd      ", config.agent.socket(), "\n",                                  //
-      "  devices     ", absl::StrJoin(devices, ", "), "\n",                           //
-      "\nnext\n",                                                                     //
-      "  PIPEFILL_SOCKET=", config.agent.socket(), " python3 train.py\n",             //
-      "      a training run that calls pipefill.attach(); its bubbles are filled\n",  //
-      "  ", command, " submit --workdir . -- python3 job.py\n",                       //
-      "      a fill job\n",                                                           //
-      "  ", command, " bubbles\n",                                                    //
-      "      what is idle, and how much of it is filled\n",                           //
+      "pipefill is up\n",                                                                       //
+      "  schedulerd  ", address, "\n",                                                          //
+      "  agentd      ", config.agent.socket(), "\n",                                            //
+      "  devices     ", absl::StrJoin(devices, ", "), "\n",                                     //
+      "\nnext\n",                                                                               //
+      "  a training run that calls pipefill.attach(); its bubbles will be filled:\n",           //
+      "      PIPEFILL_SOCKET=", config.agent.socket(), " ", python_path, "python3 train.py\n",  //
+      "  a fill job:\n",                                                                        //
+      "      ", command, " submit --workdir . -- python3 job.py\n",                             //
+      "  what is idle, and how much of it is filled:\n",                                        //
+      "      ", command, " bubbles\n",                                                          //
       "\nCtrl-C stops everything\n");
 }
 

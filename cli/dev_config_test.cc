@@ -117,14 +117,24 @@ TEST(DevWelcomeTest, SaysWhereThingsAreAndWhatToDo) {
             "  devices     cpu0 on core 0, cpu1 on core 1\n"
             "\n"
             "next\n"
-            "  PIPEFILL_SOCKET=/tmp/pf/agentd.sock python3 train.py\n"
-            "      a training run that calls pipefill.attach(); its bubbles are filled\n"
-            "  pipefill submit --workdir . -- python3 job.py\n"
-            "      a fill job\n"
-            "  pipefill bubbles\n"
-            "      what is idle, and how much of it is filled\n"
+            "  a training run that calls pipefill.attach(); its bubbles will be filled:\n"
+            "      PIPEFILL_SOCKET=/tmp/pf/agentd.sock python3 train.py\n"
+            "  a fill job:\n"
+            "      pipefill submit --workdir . -- python3 job.py\n"
+            "  what is idle, and how much of it is filled:\n"
+            "      pipefill bubbles\n"
             "\n"
             "Ctrl-C stops everything\n");
+}
+
+TEST(DevWelcomeTest, TellsTrainingRunsWhereThePackageIs) {
+  DevOptions options = Options();
+  options.python_path = "/site";
+  const DevConfig config = *MakeDevConfig(options, {0, 1});
+
+  EXPECT_NE(DevWelcome(config, "127.0.0.1:7700")
+                .find("PIPEFILL_SOCKET=/tmp/pf/agentd.sock PYTHONPATH=/site python3 train.py"),
+            std::string::npos);
 }
 
 TEST(DevWelcomeTest, NamesAnAddressThatCommandsWouldNotFind) {

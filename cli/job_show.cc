@@ -97,7 +97,7 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   if (job.attempts().empty()) return absl::StrCat(text, "\nno attempts yet\n");
   absl::StrAppend(&text, "\nattempts\n", AttemptTable(job, now));
   const v1::Attempt& last = *LastAttempt(job);
-  if (!last.has_progress()) return text;
+  if (!last.has_progress() || last.started_unix_ns() == 0) return text;
   absl::StrAppend(&text, "\nprogress of attempt ", last.number(), "\n",
                   ProgressFacts(last.progress(), job.spec()));
   return text;

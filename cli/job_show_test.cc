@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "cli/testing/command_fixture.h"
 
@@ -102,6 +103,20 @@ TEST_F(JobShowTest, ShowsHowAJobEnded) {
             "attempts\n"
             "#  DEVICE      STATE    PLACED   RAN  END\n"
             "1  node1/cpu0  ended  2m1s ago  1m0s  exit code 1\n");
+}
+
+TEST_F(JobShowTest, ShowsNoProgressOfWhatNeverStarted) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
+  v1::Attempt& attempt = AddAttempt(job);
+  attempt.set_started_unix_ns(0);
+  attempt.mutable_progress();
+  EndAttempt(job, v1::END_CAUSE_LAUNCH_FAILED, "command not found: embed");
+
+  const std::string out = Run({"job", "show", "17"}).out;
+
+  EXPECT_EQ(out.find("progress"), std::string::npos);
+  EXPECT_NE(out.find("1  node1/cpu0  ended  2m1s ago    -  command not found: embed\n"),
+            std::string::npos);
 }
 
 TEST_F(JobShowTest, JsonHasEveryFieldOfAnAttempt) {

@@ -128,7 +128,8 @@ absl::StatusOr<ExitCode> WaitForJob(CommandContext& context, SchedulerClient& cl
   }
   if (format == OutputFormat::kTable) context.out << EndText(job) << "\n";
   const ExitCode code = ExitCodeOf(job);
-  if (code == kExitJobFailed) {
+  const v1::Attempt* last = LastAttempt(job);
+  if (code == kExitJobFailed && last != nullptr && last->started_unix_ns() != 0) {
     context.err << "pipefill: its last words: 'pipefill logs " << id << " --stderr'" << std::endl;
   }
   return code;

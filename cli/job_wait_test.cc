@@ -48,6 +48,18 @@ TEST_F(JobWaitTest, FailureIsTenAndPointsAtTheLog) {
             "pipefill: its last words: 'pipefill logs 17 --stderr'\n");
 }
 
+TEST_F(JobWaitTest, PointsAtNoLogOfAProgramThatDidNotStart) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
+  job.set_end_text("command not found: embed");
+  AddAttempt(job).set_started_unix_ns(0);
+  EndAttempt(job, v1::END_CAUSE_LAUNCH_FAILED, "command not found: embed");
+
+  const Result result = Run({"wait", "17"});
+
+  EXPECT_EQ(result.code, kExitJobFailed);
+  EXPECT_EQ(result.err, "");
+}
+
 TEST_F(JobWaitTest, CancelledIsEleven) {
   EndMeanwhile(v1::JOB_STATE_CANCELLED, v1::END_CAUSE_CANCELLED, "cancelled by its user");
 

@@ -122,11 +122,11 @@ std::string Table::Text() const {
   return text;
 }
 
-void Facts::Add(std::string name, std::string value) {
+void Facts::Add(std::string name, absl::string_view value) {
   facts_.push_back({std::move(name), OneLine(value), /*is_prose=*/false});
 }
 
-void Facts::AddProse(std::string name, std::string value) {
+void Facts::AddProse(std::string name, absl::string_view value) {
   if (!value.empty()) facts_.push_back({std::move(name), OneLine(value), /*is_prose=*/true});
 }
 

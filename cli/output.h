@@ -48,9 +48,9 @@ class Table {
 // Names and values under each other: "  state      running\n".
 class Facts {
  public:
-  void Add(std::string name, std::string value);
+  void Add(std::string name, absl::string_view value);
   // Leaves out an empty value, and breaks a long one into lines of kLineWidth.
-  void AddProse(std::string name, std::string value);
+  void AddProse(std::string name, absl::string_view value);
   std::string Text() const;
 
  private:
