@@ -63,13 +63,10 @@ absl::StatusOr<PredictorOptions> ReadPredictor(const v1::PredictorConfig& config
   return options;
 }
 
-absl::StatusOr<HoldOut> ReadHoldOut(const v1::AgentConfig& config) {
+HoldOut ReadHoldOut(const v1::HoldOutConfig& config) {
   HoldOut hold_out;
-  if (!config.has_hold_out()) return hold_out;
-  if (config.hold_out().block_iterations() != 0) {
-    hold_out.block_iterations = config.hold_out().block_iterations();
-  }
-  if (config.hold_out().one_in() != 0) hold_out.one_in = config.hold_out().one_in();
+  if (config.block_iterations() != 0) hold_out.block_iterations = config.block_iterations();
+  if (config.has_one_in()) hold_out.one_in = config.one_in();
   return hold_out;
 }
 
@@ -90,7 +87,7 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
                                                    " is unknown; use error, warn, info or debug"));
   }
   ASSIGN_OR_RETURN(settings.predictor, ReadPredictor(config.predictor()));
-  ASSIGN_OR_RETURN(settings.window.hold_out, ReadHoldOut(config));
+  settings.window.hold_out = ReadHoldOut(config.hold_out());
   ASSIGN_OR_RETURN(settings.window.spin, DurationOf("gate.spin", config.gate().spin(), "0us"));
   settings.window.unit_ns = settings.predictor.unit_ns;
   ASSIGN_OR_RETURN(settings.trace_max_bytes, BytesOf("trace_max", config.trace_max(), "256MiB"));

@@ -37,6 +37,15 @@ TEST(AgentSettingsTest, GatesAndPredictorsShareOneLadderOfUnits) {
   EXPECT_EQ(settings->window.unit_ns, settings->predictor.unit_ns);
 }
 
+TEST(AgentSettingsTest, HoldOutsAreAsNamedAndZeroMeansNone) {
+  v1::AgentConfig config;
+  config.mutable_hold_out()->set_block_iterations(4);
+  EXPECT_EQ(ReadSettings(config, "host")->window.hold_out.block_iterations, 4u);
+  EXPECT_EQ(ReadSettings(config, "host")->window.hold_out.one_in, 16u);
+  config.mutable_hold_out()->set_one_in(0);
+  EXPECT_EQ(ReadSettings(config, "host")->window.hold_out.one_in, 0u);
+}
+
 TEST(AgentSettingsTest, ZeroTraceMeansNoTrace) {
   v1::AgentConfig config;
   config.set_trace_max("0");

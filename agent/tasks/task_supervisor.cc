@@ -42,19 +42,14 @@ struct AttemptMark {
   }
 };
 
-int KillMarked(const AttemptMark& mark, const ProcessTable& everything) {
+// Kills every process for which `is_ours` holds; returns how many.
+template <typename IsOurs>
+int KillAll(const ProcessTable& everything, const IsOurs& is_ours) {
   int killed = 0;
   for (const auto& [pid, stat] : everything.processes()) {
-    if (stat.state != 'Z' && mark.IsOn(pid) && kill(pid, SIGKILL) == 0) ++killed;
+    if (stat.state != 'Z' && is_ours(stat) && kill(pid, SIGKILL) == 0) ++killed;
   }
   return killed;
-}
-
-// False if its number has been given to another process.
-bool KillLeader(const ProcessRecord& record, const ProcessTable& everything) {
-  const auto found = everything.processes().find(record.pid);
-  return found != everything.processes().end() && found->second.state != 'Z' &&
-         found->second.start_ticks == record.start_ticks && kill(record.pid, SIGKILL) == 0;
 }
 
 }  // namespace
@@ -67,22 +62,19 @@ TaskSupervisor::TaskSupervisor(EventLoop& loop, const AttemptFolders& folders,
       listener_(listener),
       boot_id_(ReadBootId()) {}
 
-TaskSupervisor::~TaskSupervisor() {
-  // Gone with us, so nothing is left for the next agentd to look for.
-  for (const auto& [key, task] : tasks_) folders_.RemoveRecord(key);
-}
-
 std::vector<AttemptKey> TaskSupervisor::KillOrphans() {
   std::vector<AttemptKey> lost;
   const std::vector<ProcessRecord> records = folders_.ReadRecords();
   if (records.empty()) return lost;
   const ProcessTable everything = ReadProcessTable();
   for (const ProcessRecord& record : records) {
-    int killed = 0;
-    if (record.boot_id == boot_id_) {
-      killed += KillLeader(record, everything) ? 1 : 0;
-      killed += KillMarked({.fence = record.key.fence, .socket = options_.socket}, everything);
-    }
+    const AttemptMark mark = {.fence = record.key.fence, .socket = options_.socket};
+    const auto is_ours = [&](const ProcessStat& stat) {
+      // The leader, unless its number has been given to another process, or a descendant.
+      return (stat.pid == record.pid && stat.start_ticks == record.start_ticks) ||
+             mark.IsOn(stat.pid);
+    };
+    const int killed = record.boot_id == boot_id_ ? KillAll(everything, is_ours) : 0;
     spdlog::warn("task_orphaned {} pid={} processes_killed={}", Describe(record.key), record.pid,
                  killed);
     folders_.RemoveRecord(record.key);
@@ -256,8 +248,9 @@ void TaskSupervisor::SignalAll(Task& task, int signal) {
 void TaskSupervisor::OnExited(const AttemptKey& key, const ProcessExit& exit) {
   Task* task = FindTask(key);
   if (task == nullptr) return;
+  const AttemptMark mark = {.fence = key.fence, .socket = options_.socket};
   const int left_over =
-      KillMarked({.fence = key.fence, .socket = options_.socket}, ReadProcessTable());
+      KillAll(ReadProcessTable(), [&](const ProcessStat& stat) { return mark.IsOn(stat.pid); });
   if (left_over > 0) spdlog::info("task_left_over {} processes={}", Describe(key), left_over);
   Perform(*task, task->launch_error.empty() ? task->machine.OnExited(exit)
                                             : task->machine.OnLaunchFailed(task->launch_error));

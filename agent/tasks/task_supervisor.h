@@ -73,8 +73,8 @@ class TaskSupervisor {
   // `loop`, `folders` and `listener` outlive the supervisor.
   TaskSupervisor(EventLoop& loop, const AttemptFolders& folders, SupervisorOptions options,
                  TaskListener& listener);
-  // Kills what still runs.
-  ~TaskSupervisor();
+  // Kills what still runs. Its records stay, for the next agentd to report the attempts as lost.
+  ~TaskSupervisor() = default;
   TaskSupervisor(const TaskSupervisor&) = delete;
   TaskSupervisor& operator=(const TaskSupervisor&) = delete;
 

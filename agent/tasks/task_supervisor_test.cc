@@ -71,7 +71,8 @@ class TaskSupervisorTest : public ::testing::Test {
                         SupervisorOptions{.environment = {{"PATH", "/usr/bin:/bin"}},
                                           .socket = state_dir_ + "/socket",
                                           .python_path = "/opt/pipefill/python",
-                                          .limits = {}},
+                                          .limits = {.freeze_after = absl::Milliseconds(50),
+                                                     .kill_after = absl::Milliseconds(100)}},
                         listener_);
     runner_.Do([this] { TickOn(); });
   }
@@ -242,6 +243,23 @@ TEST_F(TaskSupervisorTest, CountsPagesThatChildrenShareOnce) {
   runner_.Do([&] { supervisor_->Tick(nullptr); });
   EXPECT_LT(supervisor_->UseOf(SpecFor({}).key).memory_bytes, 140 * kMiB);
   EXPECT_FALSE(listener_.end.has_value());
+}
+
+TEST_F(TaskSupervisorTest, UnitThatEatsCpuOutsideBubblesIsFrozenThenKilledWithTheReason) {
+  Launch(SpecFor({"sh", "-c", "echo ready; while :; do :; done"}));
+  ASSERT_TRUE(WaitForOutput("ready"));
+  runner_.Do([this] { supervisor_->OnAttached(SpecFor({}).key); });
+  const UnitView unit = {.is_in_its_bubble = false, .is_bubble_open = false};
+  bool was_stopped = false;
+  ASSERT_TRUE(runner_.RunUntil([&] {
+    supervisor_->OnUnitSeen(SpecFor({}).key, unit);
+    const std::optional<ProcessStat> stat = ReadProcess(listener_.started_pid);
+    was_stopped = was_stopped || (stat.has_value() && stat->state == 'T');
+    return listener_.end.has_value();
+  }));
+  EXPECT_TRUE(was_stopped);
+  EXPECT_EQ(listener_.end->cause, EndCause::kSignalled);
+  EXPECT_THAT(listener_.end->text, HasSubstr("of CPU time while no bubble was open"));
 }
 
 // Processes that an agentd before this one started: they have the mark of their attempt, and nobody
