@@ -148,7 +148,7 @@ v1::Job& CommandFixture::AddJob(int64_t id, const std::string& name, v1::JobStat
 v1::Attempt& CommandFixture::AddAttempt(v1::Job& job) {
   v1::Attempt& attempt = *job.add_attempts();
   attempt.set_number(job.attempts_size());
-  attempt.set_fence(static_cast<uint64_t>(100 + job.attempts_size()));
+  attempt.set_fence(uint64_t{100} + static_cast<uint64_t>(job.attempts_size()));
   attempt.set_node("node1");
   attempt.set_device("cpu0");
   attempt.set_state(v1::ATTEMPT_STATE_RUNNING);
