@@ -68,7 +68,7 @@ zoom</span><span><kbd>h</kbd> next hold-out</span><span><kbd>0</kbd> back</span>
 </section>
 <section><h2>Iteration time</h2>
 <p class="note">Each dot is one iteration of the main job; lines are running medians over 15 compared
-iterations of a kind. Pale dots are not compared.</p>
+iterations of a kind. Pale dots are not compared; dots beyond the scale lie at its edge.</p>
 <div class="legend"><span><i class="dot filled"></i>filled</span><span><i class="dot held"></i>hold-out:
 nothing filled</span></div>
 <canvas id="iterations" aria-label="iteration time over the run"></canvas></section>

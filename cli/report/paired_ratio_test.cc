@@ -45,6 +45,7 @@ TEST(PairedRatioTest, IntervalOfEqualPairsIsAPoint) {
 
 TEST(PairedRatioTest, GivesTheSameIntervalForTheSameSeed) {
   std::vector<IterationPair> pairs;
+  pairs.reserve(20);
   for (int i = 0; i < 20; ++i) pairs.push_back(Pair(100 + i * 37 % 11, 100));
   const auto one = MedianOfRatios(pairs, 5);
   const auto two = MedianOfRatios(pairs, 5);
@@ -63,6 +64,7 @@ std::vector<IterationPair> DrawPairs(double change, uint64_t seed) {
   for (int i = 0; i < 40; ++i) {
     const double level = 100 + 20 * std::sin(i / 7.0);
     std::vector<double> filled;
+    filled.reserve(15);
     for (int k = 0; k < 15; ++k)
       filled.push_back(level * (1 + change) * (1 + 0.02 * skewed(random)));
     pairs.push_back(Pair(Median(filled), level * (1 + 0.02 * skewed(random))));
