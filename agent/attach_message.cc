@@ -40,7 +40,7 @@ std::optional<std::string> ReadText(const char (&field)[kSize]) {
 template <typename Message>
 std::optional<Message> ReadStruct(absl::string_view bytes) {
   if (bytes.size() != sizeof(Message)) return std::nullopt;
-  Message message;
+  Message message = {};
   std::memcpy(&message, bytes.data(), sizeof(message));
   return message;
 }
@@ -95,7 +95,7 @@ AttachMessage ParseTask(absl::string_view bytes) {
 
 AttachMessage ParseAttachMessage(absl::string_view bytes) {
   if (bytes.size() < sizeof(MessageHeader)) return Invalid("attach: not a message of pipefill");
-  MessageHeader header;
+  MessageHeader header = {};
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.magic != kHandshakeMagic) return Invalid("attach: not a message of pipefill");
   // Before the sizes, which another version may have changed.

@@ -210,7 +210,7 @@ v1::FillProgress DeviceState::RemoveTask(const AttemptKey& key, const AttemptEnd
   if (found == tasks_.end()) return ProgressOf(key, use);
   Drain(now);
   if (found->second.gate.has_value()) CloseGate(found->second);
-  const v1::FillProgress progress = ProgressOf(key, use);
+  v1::FillProgress progress = ProgressOf(key, use);
   v1::TraceRecord record;
   record.mutable_task_ended()->set_task_key(found->second.task_key);
   record.mutable_task_ended()->set_now_ns(now.ns());

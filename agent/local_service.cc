@@ -198,7 +198,7 @@ void LocalService::OnReadable(ConnectionId id) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   Connection& connection = found->second;
-  std::array<char, kAttachMessageBytesMax> buffer;
+  std::array<char, kAttachMessageBytesMax> buffer = {};
   // Without room for control data the kernel closes descriptors that a peer sends unasked.
   const ssize_t count = recv(connection.socket.get(), buffer.data(), buffer.size(), MSG_TRUNC);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;

@@ -15,11 +15,11 @@
 namespace pipefill {
 namespace {
 
-constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kReadBytes = size_t{64} << 10;
 // Per turn of the loop, so that a task that prints without end cannot hold the loop.
-constexpr int64_t kTurnBytes = 256 * 1024;
+constexpr int64_t kTurnBytes = int64_t{256} << 10;
 // After the end: more than any pipe holds.
-constexpr int64_t kFinishBytes = 2 * 1024 * 1024;
+constexpr int64_t kFinishBytes = int64_t{2} << 20;
 
 }  // namespace
 

@@ -77,9 +77,9 @@ void BecomeFirstVictim() {
     standard.sa_handler = SIG_DFL;
     sigaction(signal, &standard, nullptr);
   }
-  sigset_t none;
+  sigset_t none = {};
   sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
 
   dup2(plan.null_input, STDIN_FILENO);
   dup2(plan.output, STDOUT_FILENO);

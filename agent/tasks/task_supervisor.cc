@@ -114,10 +114,11 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
   const AttemptKey key = task.spec.key;
   ASSIGN_OR_RETURN(
       task.process,
-      Process::Launch(loop_, request,
-                      {.on_started = [this, &task] { Perform(task, task.machine.OnStarted()); },
-                       .on_failed = [&task](std::string text) { task.launch_error = text; },
-                       .on_exited = [this, key](ProcessExit exit) { OnExited(key, exit); }}));
+      Process::Launch(
+          loop_, request,
+          {.on_started = [this, &task] { Perform(task, task.machine.OnStarted()); },
+           .on_failed = [&task](std::string text) { task.launch_error = std::move(text); },
+           .on_exited = [this, key](ProcessExit exit) { OnExited(key, exit); }}));
   task.stdout_log->CloseWriter();
   task.stderr_log->CloseWriter();
   NoteProcess(task);
