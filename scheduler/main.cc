@@ -12,8 +12,8 @@
 #include "common/log.h"
 #include "common/loop.h"
 #include "common/status.h"
+#include "common/version.h"
 #include "scheduler/server.h"
-#include "scheduler/version.h"
 
 namespace pipefill {
 namespace {
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
                "schedulerd");
   app.add_option("--config", flags.config, "configuration file (JSON); defaults without it");
   app.add_flag("--check", flags.is_check, "only check the configuration");
-  app.set_version_flag("--version", std::string("schedulerd ") + pipefill::scheduler::kVersion);
+  app.set_version_flag("--version", std::string("schedulerd ") + pipefill::kVersion);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -14,6 +14,7 @@
 #include "common/loop.h"
 #include "common/owner_thread.h"
 #include "common/status.h"
+#include "common/version.h"
 #include "planner/policies/by_name.h"
 #include "scheduler/journal/recovery.h"
 #include "scheduler/journal/sqlite_journal.h"
@@ -21,7 +22,6 @@
 #include "scheduler/service/agent_service.h"
 #include "scheduler/service/scheduler_service.h"
 #include "scheduler/settings.h"
-#include "scheduler/version.h"
 
 namespace pipefill {
 namespace {
@@ -124,7 +124,7 @@ struct Server::Parts {
         users({dependencies.clock, *events, loop, board, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
                           .spec_max_bytes = settings.spec_max_bytes},
-               .version = scheduler::kVersion,
+               .version = kVersion,
                .policy = settings.policy}),
         agents({loop, streams, relay}) {}
 
