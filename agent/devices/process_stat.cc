@@ -1,18 +1,15 @@
 #include "agent/devices/process_stat.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "common/file_descriptor.h"
+#include "agent/devices/proc_files.h"
 
 namespace pipefill {
 namespace {
@@ -25,30 +22,6 @@ constexpr size_t kSessionField = 3;
 constexpr size_t kCpuFields[] = {11, 12, 13, 14};  // utime, stime, cutime, cstime
 constexpr size_t kStartField = 19;
 constexpr size_t kResidentField = 21;
-
-// Files of /proc have no size to ask for. Empty if the process is gone.
-std::string ReadProcFile(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[4096];
-  while (file.is_open()) {
-    const ssize_t count = read(file.get(), buffer, sizeof(buffer));
-    if (count <= 0) break;
-    text.append(buffer, static_cast<size_t>(count));
-  }
-  return text;
-}
-
-std::vector<pid_t> ListNumbers(const std::string& folder) {
-  std::vector<pid_t> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(folder.c_str()), &closedir);
-  if (directory == nullptr) return numbers;
-  while (const dirent* entry = readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-    pid_t number = 0;
-    if (absl::SimpleAtoi(entry->d_name, &number)) numbers.push_back(number);
-  }
-  return numbers;
-}
 
 }  // namespace
 
@@ -117,7 +90,7 @@ ProcessUse ProcessTable::UseOfFamily(pid_t root) const {
 
 ProcessTable ReadProcessTable(const std::string& proc_folder) {
   ProcessTable table;
-  for (const pid_t pid : ListNumbers(proc_folder)) {
+  for (const pid_t pid : ListProcNumbers(proc_folder)) {
     const std::optional<ProcessStat> process = ReadProcess(pid, proc_folder);
     if (process.has_value()) table.Add(*process);
   }

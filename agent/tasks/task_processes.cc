@@ -1,11 +1,6 @@
 #include "agent/tasks/task_processes.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/file_descriptor.h"
+#include "agent/devices/proc_files.h"
 
 namespace pipefill {
 namespace {
@@ -22,36 +17,11 @@ namespace {
 // A runaway fork must not make a reading endless.
 constexpr size_t kMembersMax = 4096;
 
-// Files of /proc have no size to ask for. Empty if the process is gone.
-std::string ReadProc(const std::string& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char buffer[4096];
-  while (file.is_open()) {
-    const ssize_t count = read(file.get(), buffer, sizeof(buffer));
-    if (count <= 0) break;
-    text.append(buffer, static_cast<size_t>(count));
-  }
-  return text;
-}
-
-std::vector<pid_t> ThreadsOf(pid_t pid) {
-  std::vector<pid_t> threads;
-  const std::string folder = absl::StrCat("/proc/", pid, "/task");
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(folder.c_str()), &closedir);
-  if (directory == nullptr) return threads;
-  // One thread reads this directory stream.
-  while (const dirent* entry = readdir(directory.get())) {  // NOLINT(concurrency-mt-unsafe)
-    pid_t thread = 0;
-    if (absl::SimpleAtoi(entry->d_name, &thread)) threads.push_back(thread);
-  }
-  return threads;
-}
-
 std::vector<pid_t> ChildrenOf(pid_t pid) {
   std::vector<pid_t> children;
-  for (const pid_t thread : ThreadsOf(pid)) {
-    const std::string text = ReadProc(absl::StrCat("/proc/", pid, "/task/", thread, "/children"));
+  for (const pid_t thread : ListProcNumbers(absl::StrCat("/proc/", pid, "/task"))) {
+    const std::string text =
+        ReadProcFile(absl::StrCat("/proc/", pid, "/task/", thread, "/children"));
     for (const auto& word : absl::StrSplit(text, ' ', absl::SkipWhitespace())) {
       pid_t child = 0;
       if (absl::SimpleAtoi(word, &child)) children.push_back(child);
@@ -62,7 +32,7 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
 
 // 0 if the kernel does not tell.
 int64_t ReadPssBytes(pid_t pid) {
-  const std::string text = ReadProc(absl::StrCat("/proc/", pid, "/smaps_rollup"));
+  const std::string text = ReadProcFile(absl::StrCat("/proc/", pid, "/smaps_rollup"));
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     int64_t kib = 0;
     if (absl::ConsumePrefix(&line, "Pss:") && absl::ConsumeSuffix(&line, "kB") &&
