@@ -55,7 +55,7 @@ ONLY_IN = {
     "asio": ("common/loop.cc",),
     "SQLiteCpp/": ("scheduler/journal/",),
     "sqlite3": ("scheduler/journal/",),
-    "CLI/": ("cli/", "scheduler/main.cc", "agent/main.cc", "tests/"),
+    "CLI/": ("cli/", "common/daemon.cc", "tests/"),
 }
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)

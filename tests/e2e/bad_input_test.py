@@ -42,6 +42,10 @@ class BadInputTest(unittest.TestCase):
         with Cluster() as pipefill:
             self.expect(pipefill.cli("submit", "--colour", "red", "--", "true"), 2, "--colour")
 
+    def test_unknown_option_of_a_daemon(self):
+        for binary in (cluster.SCHEDULERD, cluster.AGENTD):
+            self.expect(self.call([binary, "--colour"]), 2, os.path.basename(binary) + ": ", "--colour")
+
     def test_malformed_job_file_names_the_field(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
