@@ -45,6 +45,8 @@ v1::TraceStart MakeTraceStart(const AgentSettings& settings, const Clock& clock)
   start.set_now_unix_ns(absl::ToUnixNanos(clock.WallNow()));
   start.set_hold_out_block_iterations(settings.window.hold_out.block_iterations);
   start.set_hold_out_one_in(settings.window.hold_out.one_in);
+  start.set_hold_out_early_iterations(settings.window.hold_out.early_iterations);
+  start.set_hold_out_one_in_late(settings.window.hold_out.one_in_late);
   return start;
 }
 

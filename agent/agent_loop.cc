@@ -232,6 +232,7 @@ void AgentLoop::OnCommand(const v1::AgentCommand& command) {
     }
     case v1::AgentCommand::kWelcome:
     case v1::AgentCommand::kKeepAlive:
+    case v1::AgentCommand::kMainJobSettings:
       break;
     case v1::AgentCommand::COMMAND_NOT_SET:
       spdlog::warn("command_unknown");

@@ -14,6 +14,9 @@ constexpr absl::Duration kDrainPeriodMin = absl::Milliseconds(1);
 // A quarter of the time after which gates take agentd for dead.
 constexpr absl::Duration kDrainPeriodMax = absl::Milliseconds(250);
 constexpr int kSamplesMax = 4096;
+// Iterations with frequent hold-outs, and how many times rarer they are afterwards.
+constexpr uint64_t kEarlyIterations = 1024;
+constexpr uint32_t kLateFactor = 4;
 
 std::string TextOr(const std::string& text, absl::string_view fallback) {
   return text.empty() ? std::string(fallback) : text;
@@ -63,10 +66,20 @@ absl::StatusOr<PredictorOptions> ReadPredictor(const v1::PredictorConfig& config
   return options;
 }
 
-HoldOut ReadHoldOut(const v1::HoldOutConfig& config) {
+absl::StatusOr<HoldOut> ReadHoldOut(const v1::HoldOutConfig& config) {
   HoldOut hold_out;
   if (config.block_iterations() != 0) hold_out.block_iterations = config.block_iterations();
   if (config.has_one_in()) hold_out.one_in = config.one_in();
+  hold_out.early_iterations =
+      config.has_early_iterations() ? config.early_iterations() : kEarlyIterations;
+  hold_out.one_in_late =
+      config.has_one_in_late() ? config.one_in_late() : kLateFactor * hold_out.one_in;
+  const bool is_multiple = hold_out.one_in != 0 && hold_out.one_in_late % hold_out.one_in == 0;
+  if (hold_out.one_in_late != 0 && !is_multiple) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("hold_out.one_in_late=", hold_out.one_in_late,
+                     "; it must be a multiple of one_in=", hold_out.one_in, ", or 0"));
+  }
   return hold_out;
 }
 
@@ -87,7 +100,7 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
                                                    " is unknown; use error, warn, info or debug"));
   }
   ASSIGN_OR_RETURN(settings.predictor, ReadPredictor(config.predictor()));
-  settings.window.hold_out = ReadHoldOut(config.hold_out());
+  ASSIGN_OR_RETURN(settings.window.hold_out, ReadHoldOut(config.hold_out()));
   ASSIGN_OR_RETURN(settings.window.spin, DurationOf("gate.spin", config.gate().spin(), "0us"));
   settings.window.unit_ns = settings.predictor.unit_ns;
   ASSIGN_OR_RETURN(settings.trace_max_bytes, BytesOf("trace_max", config.trace_max(), "256MiB"));

@@ -27,6 +27,8 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_EQ(settings->drain_period, absl::Milliseconds(10));
   EXPECT_EQ(settings->window.hold_out.one_in, 16u);
   EXPECT_EQ(settings->window.hold_out.block_iterations, 1u);
+  EXPECT_EQ(settings->window.hold_out.early_iterations, 1024u);
+  EXPECT_EQ(settings->window.hold_out.one_in_late, 64u);
   EXPECT_EQ(settings->predictor.samples_max, 64u);
   EXPECT_EQ(settings->predictor.samples_min, 8u);
   EXPECT_EQ(settings->predictor.bubble_min, absl::Microseconds(200));
@@ -35,6 +37,15 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
 TEST(AgentSettingsTest, GatesAndPredictorsShareOneLadderOfUnits) {
   const absl::StatusOr<AgentSettings> settings = ReadSettings({}, "host");
   EXPECT_EQ(settings->window.unit_ns, settings->predictor.unit_ns);
+}
+
+TEST(AgentSettingsTest, LaterHoldOutsAreSomeOfTheEarlierOnes) {
+  v1::AgentConfig config;
+  config.mutable_hold_out()->set_one_in(16);
+  config.mutable_hold_out()->set_one_in_late(40);
+  EXPECT_THAT(ErrorOf(config), HasSubstr("hold_out.one_in_late=40; it must be a multiple of"));
+  config.mutable_hold_out()->set_one_in_late(48);
+  EXPECT_EQ(ErrorOf(config), "");
 }
 
 TEST(AgentSettingsTest, HoldOutsAreAsNamedAndZeroMeansNone) {

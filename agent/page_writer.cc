@@ -47,6 +47,9 @@ absl::StatusOr<std::unique_ptr<WindowWriter>> WindowWriter::Create(const WindowO
   window.hold_out_block_iterations.store(options.hold_out.block_iterations,
                                          std::memory_order_relaxed);
   window.hold_out_one_in.store(options.hold_out.one_in, std::memory_order_relaxed);
+  window.hold_out_one_in_late.store(options.hold_out.one_in_late, std::memory_order_relaxed);
+  window.hold_out_early_iterations.store(options.hold_out.early_iterations,
+                                         std::memory_order_relaxed);
   window.spin_ns.store(static_cast<uint64_t>(absl::ToInt64Nanoseconds(options.spin)),
                        std::memory_order_relaxed);
   for (size_t i = 0; i < kUnitLadder; ++i) {

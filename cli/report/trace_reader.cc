@@ -121,6 +121,9 @@ class SourceReader {
         return OnTaskEnded(record.task_ended());
       case v1::TraceRecord::kDropped:
         return OnDropped(record.dropped());
+      case v1::TraceRecord::kFillControl:
+      case v1::TraceRecord::kFailureBegan:
+      case v1::TraceRecord::kFailureEnded:
       case v1::TraceRecord::RECORD_NOT_SET:
         ++trace_->counts.unknown;
     }
@@ -138,7 +141,9 @@ class SourceReader {
     agent.start_ns = agent.last_ns = start.now_ns();
     agent.unix_offset_ns = start.now_unix_ns() - start.now_ns();
     agent.hold_out = {.block_iterations = std::max<uint32_t>(start.hold_out_block_iterations(), 1),
-                      .one_in = start.hold_out_one_in()};
+                      .one_in = start.hold_out_one_in(),
+                      .early_iterations = start.hold_out_early_iterations(),
+                      .one_in_late = start.hold_out_one_in_late()};
     start_ = trace_->starts.size();
     trace_->starts.push_back(std::move(agent));
   }

@@ -6,6 +6,10 @@
 // stay close to the filled iterations that they are compared with, and follow no period that the main
 // job could have of its own. block 1, one_in 16: single iterations. block 4, one_in 2: pairs of blocks.
 //
+// From iteration `early_iterations` on, fewer are needed: of the held-out blocks of `one_in_late /
+// one_in` neighbouring groups only one stays, again chosen by a hash. The change hangs on the iteration
+// number and not on what some node has measured, or ranks would disagree.
+//
 // Pure.
 #ifndef CLIENT_PAGES_HOLD_OUT_H_
 #define CLIENT_PAGES_HOLD_OUT_H_
@@ -17,6 +21,8 @@ namespace pipefill {
 struct HoldOut {
   uint32_t block_iterations = 1;
   uint32_t one_in = 16;  // 0 = no hold-outs; 1 = nothing is ever filled
+  uint64_t early_iterations = 0;
+  uint32_t one_in_late = 0;  // a multiple of one_in; 0 = one_in for good
 };
 
 // Finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
@@ -31,7 +37,11 @@ inline bool IsHeldOut(const HoldOut& hold_out, uint64_t iteration) {
   if (hold_out.one_in == 0) return false;
   const uint64_t block =
       iteration / (hold_out.block_iterations == 0 ? 1 : hold_out.block_iterations);
-  return block % hold_out.one_in == HashGroup(block / hold_out.one_in) % hold_out.one_in;
+  const uint64_t group = block / hold_out.one_in;
+  if (block % hold_out.one_in != HashGroup(group) % hold_out.one_in) return false;
+  const uint64_t groups = hold_out.one_in_late / hold_out.one_in;
+  if (groups < 2 || iteration < hold_out.early_iterations) return true;
+  return group % groups == HashGroup(~(group / groups)) % groups;
 }
 
 }  // namespace pipefill

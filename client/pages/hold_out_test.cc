@@ -38,6 +38,28 @@ TEST(HoldOutTest, HoldsOutNothingForZeroAndEverythingForOne) {
   }
 }
 
+TEST(HoldOutTest, KeepsOneInManyOfTheHoldOutsOnceThereWereEnough) {
+  const HoldOut early = {.block_iterations = 2, .one_in = 16};
+  HoldOut late = early;
+  late.early_iterations = 2 * 1024;
+  late.one_in_late = 64;
+  std::set<uint64_t> positions;
+  for (uint64_t group = 0; group < 400; ++group) {
+    int held_out = 0;
+    for (uint64_t i = group * 128; i < (group + 1) * 128; ++i) {
+      if (i < late.early_iterations) {
+        EXPECT_EQ(IsHeldOut(late, i), IsHeldOut(early, i)) << i;
+      } else if (IsHeldOut(late, i)) {
+        EXPECT_TRUE(IsHeldOut(early, i)) << i;
+        positions.insert(i % 128 / 32);
+        ++held_out;
+      }
+    }
+    if (group >= 16) EXPECT_EQ(held_out, 2) << group;
+  }
+  EXPECT_EQ(positions.size(), 4u);
+}
+
 TEST(HoldOutTest, TakesABlockOfZeroIterationsAsOne) {
   for (uint64_t iteration = 0; iteration < 1000; ++iteration) {
     EXPECT_EQ(IsHeldOut({.block_iterations = 0, .one_in = 5}, iteration),

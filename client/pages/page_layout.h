@@ -19,12 +19,13 @@ namespace pipefill {
 
 // Raised whenever a layout or the meaning of a field changes. Both sides must agree exactly: a
 // process with another version is refused at attach and then runs without pipefill.
-inline constexpr uint32_t kPageVersion = 1;
+inline constexpr uint32_t kPageVersion = 2;
 
 enum class PageKind : uint32_t {
   kSignal = 0x4c474953,  // "SIGL"
   kWindow = 0x444e4957,  // "WIND"
   kTask = 0x4b534154,    // "TASK"
+  kTurn = 0x4e525554,    // "TURN"
 };
 
 // First 16 bytes of every page. Written by agentd before anybody else sees the page.

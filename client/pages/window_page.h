@@ -22,6 +22,8 @@ inline constexpr size_t kUnitLadder = 16;
 // latest_start_ns of a unit that may not start at all.
 inline constexpr int64_t kNever = -1;
 inline constexpr uint64_t kHeartbeatStaleNs = 1'000'000'000;
+// UnitRecord::slot of units in a failure bubble, see WindowPage::failure_begin_ns.
+inline constexpr uint32_t kFailureSlot = kNoSlot + 1;
 
 // Values equal those of pipefill.v1.FillMode.
 enum class FillMode : uint32_t { kOff = 1, kReport = 2, kFill = 3 };
@@ -46,14 +48,23 @@ struct WindowPage {
   PageField<uint32_t> signal_generation;
   PageField<uint32_t> hold_out_block_iterations;
   PageField<uint32_t> hold_out_one_in;
+  PageField<uint32_t> hold_out_one_in_late;
+  // Failure bubble: while failure_begin_ns is not 0 and the signal word still is failure_seq, the main
+  // job stands still, and units of at most failure_unit_max_ns may start whether a bubble is open or
+  // not. Written in the order unit_max, seq, begin; taken back by begin = 0.
+  PageField<uint32_t> failure_seq;
+  PageField<uint64_t> failure_begin_ns;
+  PageField<uint64_t> failure_unit_max_ns;
+  PageField<uint64_t> hold_out_early_iterations;
   PageField<uint64_t> spin_ns;  // how long a gate spins before it sleeps
   PageField<uint64_t> unit_ns[kUnitLadder];
   WindowEntry entries[kBubbleSlots];
 };
 static_assert(offsetof(WindowPage, heartbeat_ns) == 16);
 static_assert(offsetof(WindowPage, signal_generation) == 36);
-static_assert(offsetof(WindowPage, unit_ns) == 56);
-static_assert(offsetof(WindowPage, entries) == 56 + 8 * kUnitLadder);
+static_assert(offsetof(WindowPage, failure_begin_ns) == 56);
+static_assert(offsetof(WindowPage, unit_ns) == 88);
+static_assert(offsetof(WindowPage, entries) == 88 + 8 * kUnitLadder);
 
 // The latest start of a unit of `length_ns` in the bubble of `slot`: that of the next longer entry of
 // the ladder; kNever beyond its end.
@@ -75,9 +86,12 @@ inline bool IsFillAllowed(const WindowPage& page, uint64_t now_ns, uint64_t iter
   if (now_ns > heartbeat_ns && now_ns - heartbeat_ns > kHeartbeatStaleNs) return false;
   if (page.parked.load(std::memory_order_acquire) != 0) return false;
   if (page.mode.load(std::memory_order_acquire) != static_cast<uint32_t>(FillMode::kFill)) return false;
-  return !IsHeldOut({.block_iterations = page.hold_out_block_iterations.load(std::memory_order_relaxed),
-                     .one_in = page.hold_out_one_in.load(std::memory_order_relaxed)},
-                    iteration);
+  return !IsHeldOut(
+      {.block_iterations = page.hold_out_block_iterations.load(std::memory_order_relaxed),
+       .one_in = page.hold_out_one_in.load(std::memory_order_relaxed),
+       .early_iterations = page.hold_out_early_iterations.load(std::memory_order_relaxed),
+       .one_in_late = page.hold_out_one_in_late.load(std::memory_order_relaxed)},
+      iteration);
 }
 
 }  // namespace pipefill

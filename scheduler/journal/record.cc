@@ -99,6 +99,7 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{AttemptStarted{AttemptOf(record.attempt_started())}, wall};
     case v1::JournalRecord::kAttemptEnded:
       return DecodedRecord{Read(record.attempt_ended()), wall};
+    case v1::JournalRecord::kMainJobSettings:
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }
