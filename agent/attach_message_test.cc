@@ -84,7 +84,7 @@ TEST(AttachMessageTest, NamesBothVersionsWhateverTheSize) {
   request.header.size_bytes = 12345;
   const Refusal refusal = RefusalOf(Bytes(request));
   EXPECT_EQ(refusal.code, AttachCode::kVersion);
-  EXPECT_THAT(refusal.text, HasSubstr("page version 2, agentd has 1"));
+  EXPECT_THAT(refusal.text, HasSubstr("agentd has " + std::to_string(kPageVersion)));
 }
 
 TEST(AttachMessageTest, RefusesNameWithoutTerminator) {

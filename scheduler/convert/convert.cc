@@ -121,6 +121,37 @@ v1::PendingReasonCode ToProto(PendingCode code) {
   return v1::PENDING_REASON_UNSPECIFIED;
 }
 
+FillControl FromProto(const v1::FillControl& from) {
+  return {.state = v1::FillState_IsValid(from.state()) ? static_cast<FillState>(from.state())
+                                                       : FillState::kUnknown,
+          .text = from.text(),
+          .overrun_ratio = from.overrun_ratio(),
+          .slowdown = from.slowdown(),
+          .slowdown_low = from.slowdown_low(),
+          .slowdown_high = from.slowdown_high(),
+          .hold_outs = from.hold_outs(),
+          .filled = from.filled(),
+          .budget_ppm = from.budget_ppm(),
+          .back_offs = from.back_offs(),
+          .retry_in_ns = from.retry_in_ns()};
+}
+
+v1::FillControl ToProto(const FillControl& from) {
+  v1::FillControl to;
+  to.set_state(static_cast<v1::FillState>(from.state));
+  to.set_text(from.text);
+  to.set_overrun_ratio(from.overrun_ratio);
+  to.set_slowdown(from.slowdown);
+  to.set_slowdown_low(from.slowdown_low);
+  to.set_slowdown_high(from.slowdown_high);
+  to.set_hold_outs(from.hold_outs);
+  to.set_filled(from.filled);
+  to.set_budget_ppm(from.budget_ppm);
+  to.set_back_offs(from.back_offs);
+  to.set_retry_in_ns(from.retry_in_ns);
+  return to;
+}
+
 MainRank FromProto(const v1::MainRank& from) {
   return {.main_job = from.main_job(),
           .rank = from.rank(),
@@ -133,7 +164,8 @@ MainRank FromProto(const v1::MainRank& from) {
           .iteration_p50_ns = from.iteration_p50_ns(),
           .bubble_ns = from.bubble_ns(),
           .iteration_ns = from.iteration_ns(),
-          .events_dropped = from.events_dropped()};
+          .events_dropped = from.events_dropped(),
+          .control = from.has_control() ? std::optional(FromProto(from.control())) : std::nullopt};
 }
 
 v1::MainRank ToProto(const MainRank& from) {
@@ -150,6 +182,7 @@ v1::MainRank ToProto(const MainRank& from) {
   to.set_bubble_ns(from.bubble_ns);
   to.set_iteration_ns(from.iteration_ns);
   to.set_events_dropped(from.events_dropped);
+  if (from.control.has_value()) *to.mutable_control() = ToProto(*from.control);
   return to;
 }
 
@@ -220,7 +253,11 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .bubbles_denied = from.bubbles_denied(),
           .unit_estimate_ns = from.unit_estimate_ns(),
           .memory_peak_bytes = from.memory_peak_bytes(),
-          .task_cpu_ns = from.task_cpu_ns()};
+          .task_cpu_ns = from.task_cpu_ns(),
+          .units_overrun = from.units_overrun(),
+          .bubbles_skipped = from.bubbles_skipped(),
+          .overstays = from.overstays(),
+          .freezes = from.freezes()};
 }
 
 Device FromProto(const v1::Device& from) {
@@ -253,7 +290,12 @@ BubbleStats FromProto(const v1::BubbleStats& from) {
           .filled_ns = from.filled_ns(),
           .overrun_ns = from.overrun_ns(),
           .unit_ns = {from.unit_ns().begin(), from.unit_ns().end()},
-          .latest_start_ns = {from.latest_start_ns().begin(), from.latest_start_ns().end()}};
+          .latest_start_ns = {from.latest_start_ns().begin(), from.latest_start_ns().end()},
+          .guard_ns = from.guard_ns(),
+          .units = from.units(),
+          .overruns = from.overruns(),
+          .offer = v1::BubbleOffer_IsValid(from.offer()) ? static_cast<BubbleOffer>(from.offer())
+                                                         : BubbleOffer::kUnknown};
 }
 
 v1::JobSpec ToProto(const JobSpec& from) {
@@ -306,6 +348,10 @@ v1::FillProgress ToProto(const FillProgress& from) {
   to.set_unit_estimate_ns(from.unit_estimate_ns);
   to.set_memory_peak_bytes(from.memory_peak_bytes);
   to.set_task_cpu_ns(from.task_cpu_ns);
+  to.set_units_overrun(from.units_overrun);
+  to.set_bubbles_skipped(from.bubbles_skipped);
+  to.set_overstays(from.overstays);
+  to.set_freezes(from.freezes);
   return to;
 }
 
@@ -343,6 +389,10 @@ v1::BubbleStats ToProto(const BubbleStats& from) {
   to.set_overrun_ns(from.overrun_ns);
   to.mutable_unit_ns()->Assign(from.unit_ns.begin(), from.unit_ns.end());
   to.mutable_latest_start_ns()->Assign(from.latest_start_ns.begin(), from.latest_start_ns.end());
+  to.set_guard_ns(from.guard_ns);
+  to.set_units(from.units);
+  to.set_overruns(from.overruns);
+  to.set_offer(static_cast<v1::BubbleOffer>(from.offer));
   return to;
 }
 

@@ -43,6 +43,12 @@ void FillAllFields(Message* message, int* next) {
       case FieldDescriptor::CPPTYPE_UINT64:
         reflection->SetUInt64(message, field, static_cast<uint64_t>(value));
         break;
+      case FieldDescriptor::CPPTYPE_UINT32:
+        reflection->SetUInt32(message, field, static_cast<uint32_t>(value));
+        break;
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        reflection->SetDouble(message, field, value);
+        break;
       case FieldDescriptor::CPPTYPE_STRING:
         if (is_repeated) {
           reflection->AddString(message, field, std::to_string(value));

@@ -18,6 +18,34 @@ namespace pipefill::scheduler {
 // How a main job wants to be treated.
 enum class FillMode { kUnknown, kOff, kReport, kFill };
 
+// Handed on from agents to people; nothing here decides by it. Values are those of v1.FillState.
+enum class FillState {
+  kUnknown,
+  kOff,
+  kReporting,
+  kPaused,
+  kParked,
+  kLearning,
+  kFilling,
+  kBackedOff,
+  kFailure
+};
+
+// How filling a main job goes; see v1.FillControl.
+struct FillControl {
+  FillState state = FillState::kUnknown;
+  std::string text;
+  double overrun_ratio = 0;
+  double slowdown = 0;
+  double slowdown_low = 0;
+  double slowdown_high = 0;
+  int64_t hold_outs = 0;
+  int64_t filled = 0;
+  uint32_t budget_ppm = 0;
+  int64_t back_offs = 0;
+  int64_t retry_in_ns = 0;
+};
+
 // One rank of a main job.
 struct MainRank {
   std::string main_job;
@@ -32,6 +60,7 @@ struct MainRank {
   int64_t bubble_ns = 0;
   int64_t iteration_ns = 0;
   int64_t events_dropped = 0;
+  std::optional<FillControl> control;
 };
 
 struct Device {
@@ -46,6 +75,9 @@ struct Device {
 };
 
 enum class BubbleClass { kUnknown, kHead, kMiddle, kScattered, kTail, kFailure, kCustom };
+
+// Values are those of v1.BubbleOffer.
+enum class BubbleOffer { kUnknown, kYes, kTooFew, kTooShort, kUncertain, kNotFilling };
 
 // What an agent has learned and done about one (rank, bubble id).
 struct BubbleStats {
@@ -67,6 +99,10 @@ struct BubbleStats {
   // One entry per unit length.
   std::vector<int64_t> unit_ns;
   std::vector<int64_t> latest_start_ns;
+  int64_t guard_ns = 0;
+  int64_t units = 0;
+  int64_t overruns = 0;
+  BubbleOffer offer = BubbleOffer::kUnknown;
 };
 
 }  // namespace pipefill::scheduler

@@ -63,6 +63,10 @@ struct FillProgress {
   int64_t unit_estimate_ns = 0;
   int64_t memory_peak_bytes = 0;
   int64_t task_cpu_ns = 0;
+  int64_t units_overrun = 0;
+  int64_t bubbles_skipped = 0;
+  int64_t overstays = 0;
+  int64_t freezes = 0;
 
   friend bool operator==(const FillProgress&, const FillProgress&) = default;
 };

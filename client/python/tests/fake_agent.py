@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-PAGE_VERSION = 1
+PAGE_VERSION = 2
 _HANDSHAKE = 0x4C465049
 _ATTACH_RANK, _ATTACH_TASK, _MAPPED, _SIGNAL_REQUEST, _REPLY, _STOP = range(1, 7)
 REFUSED_UNKNOWN, REFUSED_VERSION = 5, 1
@@ -61,7 +61,7 @@ def _signal_page():
 
 
 def _window_page():
-    return Page(0x444E4957, 184 + 256 * 144, {
+    return Page(0x444E4957, 216 + 256 * 144, {
         "heartbeat_ns": ("Q", 16), "mode": ("I", 24), "parked": ("I", 28), "gates": ("I", 32),
         "signal_generation": ("I", 36)})
 
@@ -107,10 +107,10 @@ class FakeAgent:
     def offer_bubble(self, slot=0, latest_start_ns=2**60):
         """Takes units of any length in the bubble of `slot`; a rank is on the device."""
         for i in range(16):
-            struct.pack_into("=Q", self.window.memory, 56 + 8 * i, 2**20 << i)
-            struct.pack_into("=q", self.window.memory, 184 + 144 * slot + 16 + 8 * i,
+            struct.pack_into("=Q", self.window.memory, 88 + 8 * i, 2**20 << i)
+            struct.pack_into("=q", self.window.memory, 216 + 144 * slot + 16 + 8 * i,
                              latest_start_ns)
-        struct.pack_into("=I", self.window.memory, 184 + 144 * slot, 1)
+        struct.pack_into("=I", self.window.memory, 216 + 144 * slot, 1)
         self.window["mode"] = 3
         self.window["signal_generation"] = 1
 
