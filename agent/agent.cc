@@ -52,6 +52,19 @@ v1::TraceStart MakeTraceStart(const AgentSettings& settings, const Clock& clock)
 
 NodeResources ThisNode() { return {.cores = AllowedCores(), .memory_bytes = MemoryTotalBytes()}; }
 
+IdleGroup MakeIdleGroup() {
+  IdleGroup group = IdleGroup::Make(ReadFile("/proc/mounts").value_or(""));
+  if (group.is_certain()) {
+    spdlog::info("tasks_held_back by=\"{}\"", group.detail());
+  } else {
+    spdlog::warn(
+        "tasks_held_back by=\"{}\"; a waking rank may wait for milliseconds: run agentd as root "
+        "where it can make a control group of the cpu controller",
+        group.detail());
+  }
+  return group;
+}
+
 class RunningAgent : public Agent {
  public:
   RunningAgent(AgentSettings settings, DeviceList devices)
@@ -145,7 +158,9 @@ absl::Status Agent::CheckConfig(const v1::AgentConfig& config) {
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Create(const v1::AgentConfig& config,
                                                      const AgentDependencies& dependencies) {
   ASSIGN_OR_RETURN(AgentSettings settings, ReadSettings(config, HostName()));
-  ASSIGN_OR_RETURN(DeviceList devices, MakeDevices(config, ThisNode()));
+  NodeResources node = ThisNode();
+  node.idle_group = MakeIdleGroup();
+  ASSIGN_OR_RETURN(DeviceList devices, MakeDevices(config, node));
   auto agent = std::make_unique<RunningAgent>(std::move(settings), std::move(devices));
   RETURN_IF_ERROR(agent->Start(dependencies));
   return agent;

@@ -32,6 +32,7 @@ CpuDevice::CpuDevice(const CpuDeviceOptions& options)
                     .resident_limit = options.resident_limit}),
       cores_(options.cores),
       priority_(options.priority),
+      idle_group_(options.idle_group),
       core_set_(ToSet(options.cores)) {
   CHECK(!cores_.empty());
 }
@@ -50,6 +51,8 @@ std::map<std::string, std::string> CpuDevice::TaskEnvironment() const {
 int CpuDevice::ApplyInChild() const noexcept {
   if (sched_setaffinity(0, sizeof(core_set_), &core_set_) != 0) return errno;
   if (priority_ == TaskPriority::kNormal) return 0;
+  const int group_error = idle_group_.JoinInChild();
+  if (group_error != 0) return group_error;
   const sched_param no_parameters = {};
   return sched_setscheduler(0, SCHED_IDLE, &no_parameters) == 0 ? 0 : errno;
 }

@@ -2,7 +2,8 @@
 // pinned by agentd and get what the rank leaves idle.
 //
 // Idle priority beside the gate: without it a rank that wakes up would wait for the rest of the
-// kernel's time slice whenever a unit still runs on its core.
+// kernel's time slice whenever a unit still runs on its core. Of the tasks among each other by
+// their class, of tasks and main job by their groups (idle_group.h).
 //
 // Thread-compatible: see device.h.
 #ifndef AGENT_DEVICES_CPU_DEVICE_H_
@@ -16,11 +17,12 @@
 #include <vector>
 
 #include "agent/devices/device.h"
+#include "agent/devices/idle_group.h"
 
 namespace pipefill {
 
 enum class TaskPriority {
-  kIdle,    // SCHED_IDLE
+  kIdle,    // SCHED_IDLE in an idle group
   kNormal,  // for benchmarks: shows what the idle class is good for
 };
 
@@ -30,6 +32,7 @@ struct CpuDeviceOptions {
   int64_t memory_bytes = 0;
   int32_t resident_limit = 1;
   TaskPriority priority = TaskPriority::kIdle;
+  IdleGroup idle_group = {};  // with kIdle
 };
 
 class CpuDevice : public Device {
@@ -42,7 +45,7 @@ class CpuDevice : public Device {
   int64_t MemoryUsedBy(pid_t rank_pid, const ProcessTable& processes) const override;
   // Thread counts of the usual numeric libraries: one thread per core.
   std::map<std::string, std::string> TaskEnvironment() const override;
-  // Affinity and scheduling class.
+  // Affinity, group and scheduling class.
   int ApplyInChild() const noexcept override;
   // The rank's affinity lies within the cores.
   bool IsPlaceOf(pid_t rank_pid) const override;
@@ -53,6 +56,7 @@ class CpuDevice : public Device {
   const DeviceDescription description_;
   const std::vector<int> cores_;
   const TaskPriority priority_;
+  const IdleGroup idle_group_;
   cpu_set_t core_set_;
 };
 

@@ -37,6 +37,7 @@ class Factory {
     ASSIGN_OR_RETURN(options.memory_bytes, Memory(config));
     ASSIGN_OR_RETURN(options.resident_limit, ResidentLimit(config));
     ASSIGN_OR_RETURN(options.priority, Priority(config));
+    options.idle_group = node_.idle_group;
     return std::make_unique<CpuDevice>(options);
   }
 

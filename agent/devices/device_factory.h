@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/devices/device.h"
+#include "agent/devices/idle_group.h"
 #include "proto/config.pb.h"
 
 namespace pipefill {
@@ -16,6 +17,7 @@ namespace pipefill {
 struct NodeResources {
   std::vector<int> cores;  // that agentd may use, sorted
   int64_t memory_bytes = 0;
+  IdleGroup idle_group = {};  // of the tasks on cpu devices
 };
 
 // In the order of the configuration. InvalidArgument names the field:
