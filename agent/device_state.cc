@@ -125,6 +125,7 @@ void DeviceState::CompleteRank(Instant now) {
     return;
   }
   rank_->rank_key = trace_.NextRankKey();
+  last_bubbles_.clear();
   const uint32_t generation = window_->RaiseSignalGeneration();
   account_.OnAttached(generation);
   rank_keys_[generation] = rank_->rank_key;
@@ -169,6 +170,7 @@ void DeviceState::EndRank(Instant now) {
     trace_.Append(record);
     spdlog::info("rank_detached device={} main_job={} rank={}", name(), rank_->request.main_job,
                  rank_->request.rank);
+    last_bubbles_ = ReportBubbles();
   }
   rank_.reset();
 }
@@ -359,8 +361,8 @@ v1::Device DeviceState::Report(const ProcessTable& processes, int64_t caps_bytes
 }
 
 std::vector<v1::BubbleStats> DeviceState::ReportBubbles() const {
+  if (!has_rank()) return last_bubbles_;
   std::vector<v1::BubbleStats> reports;
-  if (!has_rank()) return reports;
   for (const uint32_t slot : rank_->named_slots) {
     const std::optional<SlotName> bubble = rank_->reader.NameOf(slot);
     if (bubble.has_value()) reports.push_back(ReportBubble(slot, *bubble));

@@ -92,6 +92,7 @@ class DeviceState {
 
   // `caps_bytes`: memory caps of the attempts here; `resident`: their number.
   v1::Device Report(const ProcessTable& processes, int64_t caps_bytes, int32_t resident) const;
+  // Without a rank: the last figures of the one before, so that users find them after its end.
   std::vector<v1::BubbleStats> ReportBubbles() const;
 
  private:
@@ -147,6 +148,7 @@ class DeviceState {
   RankAccount account_;
   std::optional<RankSeat> rank_;
   std::map<AttemptKey, TaskSeat> tasks_;
+  std::vector<v1::BubbleStats> last_bubbles_;  // of the last rank that left
   // Rank keys of the newest signal pages, by generation.
   std::map<uint32_t, int32_t> rank_keys_;
 };

@@ -187,6 +187,18 @@ TEST_F(DeviceStateTest, LearnsBubblesAndOffersThemAfterTheEighth) {
   EXPECT_EQ(bubbles[0].latest_start_ns_size(), 16);
 }
 
+TEST_F(DeviceStateTest, KeepsTheLastFiguresUntilAnotherRankAttaches) {
+  AttachRank(1);
+  MakeBubbles(20);
+  state_->Drain(AtMs(300));
+  state_->OnConnectionEnded(1, AtMs(400));
+  const std::vector<v1::BubbleStats> bubbles = state_->ReportBubbles();
+  ASSERT_THAT(bubbles, SizeIs(1));
+  EXPECT_EQ(bubbles[0].count(), 20);
+  AttachRank(2);
+  EXPECT_THAT(state_->ReportBubbles(), SizeIs(0));
+}
+
 TEST_F(DeviceStateTest, RankThatIsOffIsNotMeasured) {
   AttachRank(1, FillMode::kOff);
   MakeBubbles(20);

@@ -9,6 +9,7 @@
 #ifndef CLI_COMMAND_H_
 #define CLI_COMMAND_H_
 
+#include <cstddef>
 #include <functional>
 #include <istream>
 #include <memory>
@@ -48,6 +49,8 @@ struct CommandContext {
   std::string working_folder;
   // host:port of schedulerd.
   std::string scheduler = kDefaultScheduler;
+  // Columns of the terminal that `out` is.
+  size_t width = 80;
   // What followed `--`; absent without one.
   std::optional<std::vector<std::string>> tail = std::nullopt;
 };

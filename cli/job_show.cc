@@ -85,10 +85,35 @@ std::string ProgressFacts(const v1::FillProgress& progress, const v1::JobSpec& s
   facts.Add("next unit", progress.unit_estimate_ns() == 0
                              ? "not measured yet"
                              : absl::StrCat("about ", FormatNs(progress.unit_estimate_ns())));
-  facts.Add("bubbles denied", FormatCount(progress.bubbles_denied()));
   std::string memory = FormatBytes(progress.memory_peak_bytes());
   if (spec.memory_bytes() > 0) absl::StrAppend(&memory, " of ", FormatBytes(spec.memory_bytes()));
   facts.Add("memory peak", memory);
+  return facts.Text();
+}
+
+// "3: closed to this job alone".
+std::string RungText(int64_t count, const char* meaning) {
+  return count == 0 ? "none" : absl::StrCat(FormatCount(count), ": ", meaning);
+}
+
+// The ladder, from what costs the main job nothing to what ends the attempt.
+std::string LadderFacts(const v1::FillProgress& progress) {
+  Facts facts;
+  facts.AddProse("bubbles denied",
+                 RungText(progress.bubbles_denied(), "its next unit did not fit what was left"));
+  std::string late = "none";
+  if (progress.units_overrun() > 0) {
+    late = absl::StrCat(FormatCount(progress.units_overrun()), ", ",
+                        FormatShare(progress.units_overrun(), progress.units()),
+                        " of all: ended after their bubble; later ones are expected to be longer");
+  }
+  facts.AddProse("units late", late);
+  facts.AddProse("bubbles skipped",
+                 RungText(progress.bubbles_skipped(), "closed to this job alone after late units"));
+  facts.AddProse("overstays",
+                 RungText(progress.overstays(), "units that went on long after their bubble"));
+  facts.AddProse("freezes", RungText(progress.freezes(),
+                                     "stopped for it (SIGSTOP) until the main job was idle again"));
   return facts.Text();
 }
 
@@ -99,7 +124,8 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   const v1::Attempt& last = *LastAttempt(job);
   if (!last.has_progress() || last.started_unix_ns() == 0) return text;
   absl::StrAppend(&text, "\nprogress of attempt ", last.number(), "\n",
-                  ProgressFacts(last.progress(), job.spec()));
+                  ProgressFacts(last.progress(), job.spec()), "\nhow it was held back\n",
+                  LadderFacts(last.progress()));
   return text;
 }
 

@@ -72,13 +72,43 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
             "2  node1/cpu0  running  2m1s ago  2m0s  -\n"
             "\n"
             "progress of attempt 2\n"
-            "  units           12,345\n"
-            "  CPU of units    1m2s, 98.2 % of it inside bubbles\n"
-            "  overrun         1.1 s\n"
-            "  CPU in all      1m5s\n"
-            "  next unit       about 5.12 ms\n"
-            "  bubbles denied  42\n"
-            "  memory peak     300 MiB of 512 MiB\n");
+            "  units         12,345\n"
+            "  CPU of units  1m2s, 98.2 % of it inside bubbles\n"
+            "  overrun       1.1 s\n"
+            "  CPU in all    1m5s\n"
+            "  next unit     about 5.12 ms\n"
+            "  memory peak   300 MiB of 512 MiB\n"
+            "\n"
+            "how it was held back\n"
+            "  bubbles denied   42: its next unit did not fit what was left\n"
+            "  units late       none\n"
+            "  bubbles skipped  none\n"
+            "  overstays        none\n"
+            "  freezes          none\n");
+}
+
+TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  v1::FillProgress& progress = *AddAttempt(job).mutable_progress();
+  progress.set_units(12'345);
+  progress.set_units_overrun(12);
+  progress.set_bubbles_skipped(3);
+  progress.set_overstays(2);
+  progress.set_freezes(1);
+
+  const std::string out = Run({"job", "show", "17"}).out;
+
+  EXPECT_EQ(out.substr(out.find("how it was")),
+            "how it was held back\n"
+            "  bubbles denied   none\n"
+            "  units late       12, 0.1 % of all: ended after their bubble; later ones are\n"
+            "                   expected to be longer\n"
+            "  bubbles skipped  3: closed to this job alone after late units\n"
+            "  overstays        2: units that went on long after their bubble\n"
+            "  freezes          1: stopped for it (SIGSTOP) until the main job was idle again\n");
+  const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
+  EXPECT_EQ(json["attempts"][0]["progress"]["units_overrun"], 12);
+  EXPECT_EQ(json["attempts"][0]["progress"]["freezes"], 1);
 }
 
 TEST_F(JobShowTest, ShowsHowAJobEnded) {

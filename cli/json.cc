@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "cli/control_text.h"
 #include "cli/words.h"
 
 namespace pipefill {
@@ -28,6 +29,10 @@ Json ProgressJson(const v1::FillProgress& progress) {
   json["unit_estimate_ns"] = progress.unit_estimate_ns();
   json["memory_peak_bytes"] = progress.memory_peak_bytes();
   json["task_cpu_ns"] = progress.task_cpu_ns();
+  json["units_overrun"] = progress.units_overrun();
+  json["bubbles_skipped"] = progress.bubbles_skipped();
+  json["overstays"] = progress.overstays();
+  json["freezes"] = progress.freezes();
   return json;
 }
 
@@ -51,6 +56,26 @@ Json AttemptJson(const v1::Attempt& attempt) {
   return json;
 }
 
+Json ControlJson(const v1::FillControl& control) {
+  Json json;
+  json["state"] = Word(control.state());
+  SetUnlessEmpty(json, "text", control.text());
+  json["overrun_ratio"] = control.overrun_ratio();
+  if (HasEstimate(control)) {
+    json["slowdown"] = control.slowdown();
+    if (HasInterval(control)) {
+      json["slowdown_low"] = control.slowdown_low();
+      json["slowdown_high"] = control.slowdown_high();
+    }
+  }
+  json["hold_outs"] = control.hold_outs();
+  json["filled"] = control.filled();
+  json["budget_ppm"] = control.budget_ppm();
+  json["back_offs"] = control.back_offs();
+  SetUnlessZero(json, "retry_in_ns", control.retry_in_ns());
+  return json;
+}
+
 Json MainRankJson(const v1::MainRank& rank) {
   Json json;
   json["main_job"] = rank.main_job();
@@ -65,6 +90,7 @@ Json MainRankJson(const v1::MainRank& rank) {
   json["bubble_ns"] = rank.bubble_ns();
   json["iteration_ns"] = rank.iteration_ns();
   json["events_dropped"] = rank.events_dropped();
+  if (rank.has_control()) json["control"] = ControlJson(rank.control());
   return json;
 }
 
@@ -129,6 +155,10 @@ Json BubbleJson(const v1::BubbleStats& bubble) {
   json["offered_ns"] = bubble.offered_ns();
   json["filled_ns"] = bubble.filled_ns();
   json["overrun_ns"] = bubble.overrun_ns();
+  json["units"] = bubble.units();
+  json["overruns"] = bubble.overruns();
+  json["guard_ns"] = bubble.guard_ns();
+  json["offer"] = Word(bubble.offer());
   // A unit of `unit_ns` may start until `latest_start_ns` after the bubble's begin; -1 = not at
   // all.
   json["latest_starts"] = Json::array();

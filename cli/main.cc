@@ -1,4 +1,5 @@
 // The `pipefill` command.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,12 +10,20 @@
 #include "cli/command_line.h"
 #include "cli/connection.h"
 #include "cli/dev.h"
+#include "cli/output.h"
 #include "cli/report/report_command.h"
 #include "common/clock.h"
 #include "common/environment.h"
 
 namespace pipefill {
 namespace {
+
+// Of the terminal that standard output is; 80 if it is none.
+size_t Columns() {
+  winsize size{};
+  const bool is_terminal = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return is_terminal ? size.ws_col : kLineWidth;
+}
 
 std::vector<CommandEntry> AllCommands() {
   std::vector<CommandEntry> entries = {{AddDevCommand, "Start here"}};
@@ -37,6 +46,7 @@ ExitCode Main(const std::vector<std::string>& words) {
           },
       .working_folder = std::filesystem::current_path(no_folder).string(),
       .scheduler = EnvironmentOr(kSchedulerVariable, kDefaultScheduler),
+      .width = Columns(),
   };
   return RunCommandLine(words, AllCommands(), context);
 }

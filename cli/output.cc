@@ -81,7 +81,7 @@ void Table::AddRow(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::vector<size_t> Table::Widths() const {
+std::vector<size_t> Table::Widths(size_t line_width) const {
   std::vector<size_t> widths;
   size_t total = kGap.size() * (columns_.size() - 1);
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -90,7 +90,7 @@ std::vector<size_t> Table::Widths() const {
     widths.push_back(width);
     total += width;
   }
-  for (; total > kLineWidth; --total) {
+  for (; total > line_width; --total) {
     size_t* widest = nullptr;
     for (size_t i = 0; i < columns_.size(); ++i) {
       const size_t min = std::max(kShrunkMin, columns_[i].title.size());
@@ -103,8 +103,8 @@ std::vector<size_t> Table::Widths() const {
   return widths;
 }
 
-std::string Table::Text() const {
-  const std::vector<size_t> widths = Widths();
+std::string Table::Text(size_t width) const {
+  const std::vector<size_t> widths = Widths(width);
   std::vector<std::string> titles;
   for (const Column& column : columns_) titles.push_back(column.title);
   std::string text;
@@ -193,6 +193,14 @@ std::string FormatCount(int64_t count) {
 std::string FormatShare(int64_t part, int64_t whole) {
   if (whole <= 0) return "";
   return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::string FormatShortCount(int64_t count) {
+  if (count < 10'000) return absl::StrCat(count);
+  const bool is_large = count >= 999'500;
+  const double value = static_cast<double>(count) / (is_large ? 1e6 : 1e3);
+  const int decimals = is_large ? (value < 9.995 ? 2 : value < 99.95 ? 1 : 0) : value < 99.95;
+  return absl::StrFormat("%.*f%s", decimals, value, is_large ? "M" : "k");
 }
 
 std::string Plural(int64_t count, absl::string_view noun) {

@@ -35,11 +35,12 @@ class Table {
   // REQUIRES: one cell per column. An empty cell shows as "-".
   void AddRow(std::vector<std::string> cells);
   bool is_empty() const { return rows_.empty(); }
-  // Title line and rows, each ended by a newline, without blanks at their ends.
-  std::string Text() const;
+  // Title line and rows, each ended by a newline, without blanks at their ends. Columns that can
+  // give way do so from `width` on.
+  std::string Text(size_t width = kLineWidth) const;
 
  private:
-  std::vector<size_t> Widths() const;
+  std::vector<size_t> Widths(size_t width) const;
 
   const std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
@@ -78,6 +79,8 @@ std::string FormatAgo(int64_t unix_ns, absl::Time now);
 std::string FormatCount(int64_t count);
 // "98.2 %" of `whole`; "" if that is not positive.
 std::string FormatShare(int64_t part, int64_t whole);
+// "812", "12.3k", "1.23M": at most five characters below a billion.
+std::string FormatShortCount(int64_t count);
 // "1 job", "2 jobs".
 std::string Plural(int64_t count, absl::string_view noun);
 

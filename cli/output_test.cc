@@ -121,5 +121,17 @@ TEST(PluralTest, OneIsSingular) {
   EXPECT_EQ(Plural(1'000, "job"), "1,000 jobs");
 }
 
+TEST(FormatShortCountTest, HasThreeDigitsFromTenThousandOn) {
+  EXPECT_EQ(FormatShortCount(0), "0");
+  EXPECT_EQ(FormatShortCount(9'999), "9999");
+  EXPECT_EQ(FormatShortCount(12'345), "12.3k");
+  EXPECT_EQ(FormatShortCount(99'949), "99.9k");
+  EXPECT_EQ(FormatShortCount(99'950), "100k");
+  EXPECT_EQ(FormatShortCount(999'499), "999k");
+  EXPECT_EQ(FormatShortCount(999'500), "1.00M");
+  EXPECT_EQ(FormatShortCount(12'345'678), "12.3M");
+  EXPECT_EQ(FormatShortCount(999'499'999), "999M");
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -53,6 +53,50 @@ std::string Word(v1::BubbleClass bubble_class) {
   return WordOf(v1::BubbleClass_Name(bubble_class), "BUBBLE_CLASS_");
 }
 
+std::string Word(v1::FillState state) { return WordOf(v1::FillState_Name(state), "FILL_STATE_"); }
+
+std::string Word(v1::BubbleOffer offer) {
+  return WordOf(v1::BubbleOffer_Name(offer), "BUBBLE_OFFER_");
+}
+
+std::string Phrase(v1::FillState state) {
+  switch (state) {
+    case v1::FILL_STATE_OFF:
+      return "off: neither measured nor filled";
+    case v1::FILL_STATE_REPORTING:
+      return "measured only, never filled";
+    case v1::FILL_STATE_PAUSED:
+      return "paused";
+    case v1::FILL_STATE_PARKED:
+      return "parked: its agent does not hear schedulerd";
+    case v1::FILL_STATE_LEARNING:
+      return "learning its bubbles";
+    case v1::FILL_STATE_FILLING:
+      return "filling";
+    case v1::FILL_STATE_BACKED_OFF:
+      return "backed off: cost more than its budget";
+    case v1::FILL_STATE_FAILURE:
+      return "stands still: its device is one open bubble";
+    default:
+      return "";
+  }
+}
+
+std::string Phrase(v1::BubbleOffer offer) {
+  switch (offer) {
+    case v1::BUBBLE_OFFER_TOO_FEW:
+      return "seen too few times";
+    case v1::BUBBLE_OFFER_TOO_SHORT:
+      return "too short";
+    case v1::BUBBLE_OFFER_UNCERTAIN:
+      return "length too uncertain";
+    case v1::BUBBLE_OFFER_NOT_FILLING:
+      return "not filling now";
+    default:
+      return "";
+  }
+}
+
 bool IsTerminal(v1::JobState state) {
   return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
          state == v1::JOB_STATE_CANCELLED;

@@ -19,6 +19,13 @@ std::string Word(v1::EndCause cause);            // "out_of_memory"
 std::string Word(v1::PendingReasonCode reason);  // "no_main_job"
 std::string Word(v1::FillMode mode);             // "report"
 std::string Word(v1::BubbleClass bubble_class);  // "middle"
+std::string Word(v1::FillState state);           // "backed_off"
+std::string Word(v1::BubbleOffer offer);         // "too_few"
+
+// What it means for the main job: "filling", "measured only, never filled"; "" if unspecified.
+std::string Phrase(v1::FillState state);
+// Why no unit may start in a bubble: "seen too few times"; "" if units may, or if unspecified.
+std::string Phrase(v1::BubbleOffer offer);
 
 bool IsTerminal(v1::JobState state);
 // The attempt that runs or ran last; null if there was none.

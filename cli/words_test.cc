@@ -14,10 +14,32 @@ TEST(WordTest, IsTheEnumsNameWithoutItsPrefix) {
   EXPECT_EQ(Word(v1::PENDING_REASON_NO_MAIN_JOB), "no_main_job");
   EXPECT_EQ(Word(v1::FILL_MODE_REPORT), "report");
   EXPECT_EQ(Word(v1::BUBBLE_CLASS_MIDDLE), "middle");
+  EXPECT_EQ(Word(v1::FILL_STATE_BACKED_OFF), "backed_off");
+  EXPECT_EQ(Word(v1::BUBBLE_OFFER_TOO_FEW), "too_few");
 }
 
 TEST(WordTest, ValueOfANewerVersionIsUnspecified) {
   EXPECT_EQ(Word(static_cast<v1::JobState>(99)), "unspecified");
+}
+
+TEST(PhraseTest, EveryStateOfAMainJobHasOne) {
+  std::set<std::string> phrases;
+  for (int value = 1; value <= v1::FillState_MAX; ++value) {
+    const std::string phrase = Phrase(static_cast<v1::FillState>(value));
+    EXPECT_NE(phrase, "") << value;
+    EXPECT_TRUE(phrases.insert(phrase).second) << value;
+  }
+  EXPECT_EQ(Phrase(static_cast<v1::FillState>(99)), "");
+}
+
+TEST(PhraseTest, SaysWhyABubbleIsNotOffered) {
+  std::set<std::string> phrases;
+  for (int value = v1::BUBBLE_OFFER_YES + 1; value <= v1::BubbleOffer_MAX; ++value) {
+    const std::string phrase = Phrase(static_cast<v1::BubbleOffer>(value));
+    EXPECT_NE(phrase, "") << value;
+    EXPECT_TRUE(phrases.insert(phrase).second) << value;
+  }
+  EXPECT_EQ(Phrase(v1::BUBBLE_OFFER_YES), "");
 }
 
 TEST(ShortDetailTest, EveryPendingReasonHasAPhrase) {

@@ -124,6 +124,7 @@ CommandFixture::Result CommandFixture::Run(const std::vector<std::string>& words
         return client;
       },
       .working_folder = ::testing::TempDir(),
+      .width = width,
   };
   const ExitCode code = RunCommandLine(words, BasicCommands(), context);
   return {code, out.str(), err.str()};

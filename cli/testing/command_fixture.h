@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -80,6 +81,7 @@ class CommandFixture : public ::testing::Test {
 
   VirtualTime time;
   FakeScheduler scheduler;
+  size_t width = 80;  // of the terminal
 
  private:
   int waits_ = 0;
