@@ -3,9 +3,9 @@
 // Written by agentd, read by the device's fill tasks (may I start?) and by its main-job rank (is
 // anybody waiting?). agentd makes it once per device; it outlives ranks and tasks.
 //
-// Fields are independent of each other: a reader may see an old entry beside a new one, and both are
-// promises that agentd made. A heartbeat older than kHeartbeatStaleNs means that agentd is gone: every
-// gate treats the page as closed.
+// Fields are independent of each other: a reader may see an old entry beside a new one, and both
+// are promises that agentd made. A heartbeat older than kHeartbeatStaleNs means that agentd is
+// gone: every gate treats the page as closed.
 //
 // Thread-safe: one writer thread, any number of readers.
 #ifndef CLIENT_PAGES_WINDOW_PAGE_H_
@@ -32,7 +32,8 @@ struct WindowEntry {
   PageField<uint32_t> offered;  // 1 = a window is published for this bubble
   uint32_t padding;
   PageField<int64_t> memory_free_bytes;
-  // Offset from the bubble's begin up to which a unit of at most unit_ns[i] may start; or kNever.
+  // Offset from the bubble's begin up to which a unit of unit_ns[i] may start, or kNever; for
+  // lengths between two entries see LatestStart.
   PageField<int64_t> latest_start_ns[kUnitLadder];
 };
 static_assert(sizeof(WindowEntry) == 16 + 8 * kUnitLadder);
@@ -49,9 +50,9 @@ struct WindowPage {
   PageField<uint32_t> hold_out_block_iterations;
   PageField<uint32_t> hold_out_one_in;
   PageField<uint32_t> hold_out_one_in_late;
-  // Failure bubble: while failure_begin_ns is not 0 and the signal word still is failure_seq, the main
-  // job stands still, and units of at most failure_unit_max_ns may start whether a bubble is open or
-  // not. Written in the order unit_max, seq, begin; taken back by begin = 0.
+  // Failure bubble: while failure_begin_ns is not 0 and the signal word still is failure_seq, the
+  // main job stands still, and units of at most failure_unit_max_ns may start whether a bubble is
+  // open or not. Written in the order unit_max, seq, begin; taken back by begin = 0.
   PageField<uint32_t> failure_seq;
   PageField<uint64_t> failure_begin_ns;
   PageField<uint64_t> failure_unit_max_ns;
@@ -66,26 +67,60 @@ static_assert(offsetof(WindowPage, failure_begin_ns) == 56);
 static_assert(offsetof(WindowPage, unit_ns) == 88);
 static_assert(offsetof(WindowPage, entries) == 88 + 8 * kUnitLadder);
 
-// The latest start of a unit of `length_ns` in the bubble of `slot`: that of the next longer entry of
-// the ladder; kNever beyond its end.
+// Of the straight line from (x0, y0) to (x1, y1), the value at x, rounded down; y0, y1 >= 0 and
+// x0 < x <= x1. In doubles, which no input can make overflow: never above the higher end, and exact
+// to the nanosecond below 2^53 ns (104 days).
+inline int64_t OnChord(uint64_t x0, int64_t y0, uint64_t x1, int64_t y1, uint64_t x) {
+  if (x == x1) return y1;
+  const double share = static_cast<double>(x - x0) / static_cast<double>(x1 - x0);
+  const int64_t rise = y1 < y0 ? y0 - y1 : y1 - y0;
+  const double part = static_cast<double>(rise) * share;
+  const int64_t whole = part >= static_cast<double>(rise) ? rise : static_cast<int64_t>(part);
+  if (y1 >= y0) return y0 + whole;
+  // Down, whatever the double lost.
+  return y0 - (whole < rise ? whole + 1 : rise);
+}
+
+// The latest start of a unit of `length_ns` in the bubble of `slot`, or kNever. Between two entries
+// of the ladder it is the straight line between them: agentd publishes entries whose chords keep
+// the promise. A line that ends at kNever is none: such a unit counts as long as the upper entry,
+// and may not start. A unit shorter than the first entry counts as long as that; one longer than
+// the last may never start.
+//
+// The page is input, and entries change one by one: an old end beside a new one gives a line
+// between two promises, for one decision.
 inline int64_t LatestStart(const WindowPage& page, uint32_t slot, uint64_t length_ns) {
   if (slot >= kBubbleSlots) return kNever;
   const WindowEntry& entry = page.entries[slot];
   if (entry.offered.load(std::memory_order_acquire) == 0) return kNever;
+  uint64_t lower_ns = 0;
+  int64_t lower_start_ns = kNever;
   for (size_t i = 0; i < kUnitLadder; ++i) {
-    if (length_ns <= page.unit_ns[i].load(std::memory_order_relaxed)) {
-      return entry.latest_start_ns[i].load(std::memory_order_acquire);
+    const uint64_t upper_ns = page.unit_ns[i].load(std::memory_order_relaxed);
+    const int64_t start_ns = entry.latest_start_ns[i].load(std::memory_order_acquire);
+    if (length_ns <= upper_ns) {
+      if (start_ns < 0) return kNever;
+      if (i == 0 || length_ns == upper_ns) return start_ns;
+      if (lower_start_ns < 0) return kNever;
+      return OnChord(lower_ns, lower_start_ns, upper_ns, start_ns, length_ns);
     }
+    lower_ns = upper_ns;
+    lower_start_ns = start_ns;
   }
   return kNever;
 }
 
-// Whether units may start at all now, whatever the bubble.
-inline bool IsFillAllowed(const WindowPage& page, uint64_t now_ns, uint64_t iteration) {
+// Whether agentd lives, is in mode fill and has not parked the device.
+inline bool IsFillOn(const WindowPage& page, uint64_t now_ns) {
   const uint64_t heartbeat_ns = page.heartbeat_ns.load(std::memory_order_acquire);
   if (now_ns > heartbeat_ns && now_ns - heartbeat_ns > kHeartbeatStaleNs) return false;
   if (page.parked.load(std::memory_order_acquire) != 0) return false;
-  if (page.mode.load(std::memory_order_acquire) != static_cast<uint32_t>(FillMode::kFill)) return false;
+  return page.mode.load(std::memory_order_acquire) == static_cast<uint32_t>(FillMode::kFill);
+}
+
+// Whether units may start at all now in bubbles of `iteration`, whichever.
+inline bool IsFillAllowed(const WindowPage& page, uint64_t now_ns, uint64_t iteration) {
+  if (!IsFillOn(page, now_ns)) return false;
   return !IsHeldOut(
       {.block_iterations = page.hold_out_block_iterations.load(std::memory_order_relaxed),
        .one_in = page.hold_out_one_in.load(std::memory_order_relaxed),
