@@ -23,6 +23,7 @@ using pipefill::sdk::Error;
 using pipefill::sdk::FillTask;
 using pipefill::sdk::MainJob;
 using pipefill::sdk::ProcessEnvironment;
+using pipefill::sdk::SizeRange;
 using pipefill::sdk::SystemClock;
 using pipefill::sdk::SystemFutex;
 
@@ -195,6 +196,26 @@ int pf_task_wait_unit(pf_task* task, uint32_t label, uint64_t timeout_ns) {
   if (task == nullptr) return 0;
   try {
     return UnitCode(task->task->NextUnit(label, timeout_ns));
+  } catch (...) {
+    return 0;
+  }
+}
+
+int pf_task_next_elastic(pf_task* task, uint32_t label, uint32_t n_min, uint32_t n_max,
+                         uint32_t* n) {
+  int code = 2;
+  while (code == 2) code = pf_task_wait_elastic(task, label, n_min, n_max, UINT64_MAX, n);
+  return code;
+}
+
+int pf_task_wait_elastic(pf_task* task, uint32_t label, uint32_t n_min, uint32_t n_max,
+                         uint64_t timeout_ns, uint32_t* n) {
+  if (task == nullptr || n == nullptr) return 0;
+  SizeRange range;
+  range.min = std::max(n_min, 1u);
+  range.max = std::max(n_max, range.min);
+  try {
+    return UnitCode(task->task->NextElastic(label, range, timeout_ns, n));
   } catch (...) {
     return 0;
   }

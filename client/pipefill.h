@@ -130,6 +130,15 @@ PF_EXPORT int pf_task_next_unit(pf_task* task, uint32_t label);
 /* The same with an end to the waiting: returns 2 when no unit could start within `timeout_ns`, or when
  * a signal handler ran meanwhile; call it again, or do something else. */
 PF_EXPORT int pf_task_wait_unit(pf_task* task, uint32_t label, uint64_t timeout_ns);
+/* Elastic units: the task can do any number of pieces in [n_min, n_max] in one unit. Learns how long n
+ * pieces take, and starts the largest unit that fits the rest of the bubble; *n is its size. Where
+ * units are not held to bubbles, *n is n_max. Returns as the two above do; *n counts after 1 only.
+ * Elastic units of a label are estimated apart from others. n_min 0 counts as 1, and n_max below n_min
+ * as n_min; n must not be NULL (0 is returned). */
+PF_EXPORT int pf_task_next_elastic(pf_task* task, uint32_t label, uint32_t n_min, uint32_t n_max,
+                                   uint32_t* n);
+PF_EXPORT int pf_task_wait_elastic(pf_task* task, uint32_t label, uint32_t n_min, uint32_t n_max,
+                                   uint64_t timeout_ns, uint32_t* n);
 /* Ends the unit in progress; needed before work that is no unit, and at the end. */
 PF_EXPORT void pf_task_end_unit(pf_task* task);
 
@@ -138,7 +147,7 @@ typedef struct pf_task_stats {
   uint64_t unit_cpu_ns;  /* CPU time of this process inside units */
   uint64_t unit_wall_ns;
   uint64_t bubbles_denied;
-  uint64_t unit_estimate_ns;  /* of label 0 */
+  uint64_t unit_estimate_ns;  /* of label 0; of its smallest unit if elastic */
 } pf_task_stats;
 PF_EXPORT void pf_task_get_stats(const pf_task* task, pf_task_stats* stats);
 

@@ -12,6 +12,7 @@
 //   pipefill::FillTask task;
 //   if (task.is_refused()) return 1;
 //   while (HasWork() && task.NextUnit()) DoUnit();
+//   while (const uint32_t n = task.NextElastic(1, 64)) DoPieces(n);      // as many as fit
 //   task.EndUnit();
 //
 // Header only; nothing throws.
@@ -151,6 +152,12 @@ class FillTask {
 
   // See pf_task_next_unit: false means save and leave.
   bool NextUnit(uint32_t label = 0) { return pf_task_next_unit(handle_, label) == 1; }
+  // See pf_task_next_elastic: the size of the unit that started, in [n_min, n_max]; 0 means save
+  // and leave.
+  uint32_t NextElastic(uint32_t n_min, uint32_t n_max, uint32_t label = 0) {
+    uint32_t n = 0;
+    return pf_task_next_elastic(handle_, label, n_min, n_max, &n) == 1 ? n : 0;
+  }
   void EndUnit() { pf_task_end_unit(handle_); }
   pf_task_stats stats() const {
     pf_task_stats stats = {};

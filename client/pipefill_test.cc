@@ -46,6 +46,9 @@ TEST_F(AbiTest, AcceptsNullHandlesEverywhere) {
   stats.units = 9;
   EXPECT_EQ(pf_task_next_unit(nullptr, 0), 0);
   EXPECT_EQ(pf_task_wait_unit(nullptr, 0, 1), 0);
+  uint32_t n = 0;
+  EXPECT_EQ(pf_task_next_elastic(nullptr, 0, 1, 2, &n), 0);
+  EXPECT_EQ(pf_task_wait_elastic(nullptr, 0, 1, 2, 1, &n), 0);
   EXPECT_EQ(pf_task_is_gated(nullptr), 0);
   EXPECT_EQ(pf_task_is_refused(nullptr), 1);
   pf_task_end_unit(nullptr);
@@ -110,6 +113,23 @@ TEST_F(AbiTest, TaskWithoutAgentRunsAlone) {
   while (units < 10 && task.NextUnit()) ++units;
   task.EndUnit();
   EXPECT_EQ(task.stats().units, 10u);
+}
+
+TEST_F(AbiTest, ElasticUnitsAloneAreAsLargeAsTheyMay) {
+  FillTask task;
+  EXPECT_EQ(task.NextElastic(3, 8), 8u);
+  EXPECT_EQ(task.NextElastic(0, 0), 1u);
+  EXPECT_EQ(task.NextElastic(5, 2), 5u);
+  EXPECT_EQ(task.NextElastic(1, UINT32_MAX, 99), UINT32_MAX);
+}
+
+TEST_F(AbiTest, ElasticUnitsNeedAPlaceForTheirSize) {
+  pf_task_options options = {};
+  options.size_bytes = sizeof(options);
+  pf_task* task = nullptr;
+  ASSERT_EQ(pf_task_attach(&options, &task), PF_OK);
+  EXPECT_EQ(pf_task_next_elastic(task, 0, 1, 2, nullptr), 0);
+  pf_task_detach(task);
 }
 
 class AbiWithAgentTest : public AbiTest {
@@ -202,6 +222,15 @@ TEST_F(TaskWithAgentTest, RunsUnitsInAnOpenBubbleUntilItIsToldToStop) {
   }
   EXPECT_EQ(units, 3);
   EXPECT_EQ(agent_.task->units_done.load(), 3u);
+}
+
+TEST_F(TaskWithAgentTest, RunsElasticUnitsFromTheSmallestUpUntilItIsToldToStop) {
+  FillTask task;
+  EXPECT_EQ(task.NextElastic(1, 64), 1u);
+  EXPECT_GE(task.NextElastic(1, 64), 1u);
+  agent_.SendStop();
+  EXPECT_EQ(task.NextElastic(1, 64), 0u);
+  EXPECT_EQ(agent_.task->units_done.load(), 2u);
 }
 
 TEST_F(TaskWithAgentTest, WaitsAsLongAsItIsToldForABubble) {

@@ -41,8 +41,15 @@ class FillJobsTest(unittest.TestCase):
 
     def test_inference_repeats_and_writes_one_embedding_for_each_window(self):
         result, output = self.check_repeats("batch_inference/job.py", "--passes", "1",
-                                            "--samples", "16")
+                                            "--samples", "16", "--batches-max", "1")
         self.assertEqual(len(output), result["units"] * 16 * 64 * 4)
+
+    def test_inference_does_not_depend_on_the_size_of_its_units(self):
+        options = ("batch_inference/job.py", "--passes", "1", "--samples", "16", "--batches-max")
+        small, output = self.run_job(*options, "1")
+        large, same_output = self.run_job(*options, "7")
+        self.assertEqual(output, same_output)
+        self.assertEqual(large["units"], -(-small["units"] // 7))
 
     def test_training_repeats_and_its_loss_goes_down(self):
         _, output = self.check_repeats("fill_training/job.py", "--steps", "300")

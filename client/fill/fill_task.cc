@@ -40,6 +40,7 @@ Error ReadIdentity(const Environment& environment, AttachTaskRequest* request) {
 
 FillTask::FillTask(const Options& options) : clock_(options.clock), futex_(options.futex) {
   estimates_.fill(UnitEstimate(options.unit_hint_ns));
+  elastic_estimates_.fill(ElasticEstimate(options.unit_hint_ns));
 }
 
 FillTask::FillTask(const Options& options, TaskPages pages) : FillTask(options) {
@@ -47,7 +48,7 @@ FillTask::FillTask(const Options& options, TaskPages pages) : FillTask(options) 
   task_ = std::move(pages.task);
   link_.emplace(std::move(pages.connection), std::move(pages.signal), pages.signal_generation);
   gate_.emplace(window_.As<const WindowPage>(), clock_, futex_);
-  page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  ShowExpected();
   page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
 }
 
@@ -87,14 +88,30 @@ std::unique_ptr<FillTask> FillTask::Refuse(const Options& options) {
 
 FillTask::Outcome FillTask::NextUnit(uint32_t label, uint64_t timeout_ns) {
   EndUnit();
-  if (is_refused()) return Outcome::kStop;
   label_ = std::min<uint32_t>(label, kLabels - 1);
+  range_.reset();
+  return Next(timeout_ns);
+}
+
+FillTask::Outcome FillTask::NextElastic(uint32_t label, SizeRange range, uint64_t timeout_ns,
+                                        uint32_t* size) {
+  EndUnit();
+  label_ = std::min<uint32_t>(label, kLabels - 1);
+  range_ = range;
+  size_ = gate_.has_value() ? range.min : range.max;
+  const Outcome outcome = Next(timeout_ns);
+  *size = size_;
+  return outcome;
+}
+
+FillTask::Outcome FillTask::Next(uint64_t timeout_ns) {
+  if (is_refused()) return Outcome::kStop;
   if (!gate_.has_value()) {
     unit_ = {.start_ns = clock_.NowNs()};
     StartUnit();
     return Outcome::kStarted;
   }
-  page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  ShowExpected();
   const uint64_t begin_ns = clock_.NowNs();
   for (;;) {
     const GateAnswer answer = AskGate();
@@ -118,15 +135,36 @@ GateAnswer FillTask::AskGate() {
     FetchSignal(kLookAgainNs);
     if (link_->should_stop()) return GateAnswer::kClosed;
   }
-  const GateAnswer answer = gate_->TryStart(estimate().estimate_ns(), &unit_);
-  if (answer == GateAnswer::kStarted) StartUnit();
-  if (answer == GateAnswer::kDenied) {
-    estimate().OnDenied();
-    ++stats_.bubbles_denied;
-    page()->bubbles_denied.store(stats_.bubbles_denied, std::memory_order_relaxed);
-    page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  const std::optional<Opening> opening = gate_->Look();
+  if (!opening.has_value()) return GateAnswer::kClosed;
+  if (range_.has_value()) {
+    size_ = elastic_estimates_[label_].Choose(
+        *range_, [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); });
   }
+  const GateAnswer answer = gate_->Start(*opening, ExpectedNs(), &unit_);
+  if (answer == GateAnswer::kStarted) StartUnit();
+  if (answer == GateAnswer::kDenied) OnDenied();
   return answer;
+}
+
+uint64_t FillTask::ExpectedNs() const {
+  return range_.has_value() ? elastic_estimates_[label_].EstimateNs(size_)
+                            : estimates_[label_].estimate_ns();
+}
+
+void FillTask::ShowExpected() {
+  page()->unit_estimate_ns.store(ExpectedNs(), std::memory_order_relaxed);
+}
+
+void FillTask::OnDenied() {
+  if (range_.has_value()) {
+    elastic_estimates_[label_].OnDenied();
+  } else {
+    estimates_[label_].OnDenied();
+  }
+  ++stats_.bubbles_denied;
+  page()->bubbles_denied.store(stats_.bubbles_denied, std::memory_order_relaxed);
+  ShowExpected();
 }
 
 void FillTask::FetchSignal(uint64_t timeout_ns) {
@@ -140,6 +178,7 @@ void FillTask::StartUnit() {
   in_unit_ = true;
   unit_cpu_begin_ns_ = clock_.ProcessCpuNs();
   if (!gate_.has_value()) return;
+  ShowExpected();
   page()->last_slot.store(unit_.slot, std::memory_order_relaxed);
   page()->unit_start_ns.store(unit_.start_ns, std::memory_order_release);
   page()->state.store(static_cast<uint32_t>(TaskState::kInUnit), std::memory_order_release);
@@ -153,7 +192,11 @@ void FillTask::EndUnit() {
   const UnitMeasure measure = {.wall_ns = unit_.end_ns - unit_.start_ns,
                                .cpu_ns = unit_.cpu_ns,
                                .is_overrun = gate_.has_value() && !gate_->IsStillOpen(unit_)};
-  estimate().OnUnit(measure);
+  if (range_.has_value()) {
+    elastic_estimates_[label_].OnUnit(size_, measure);
+  } else {
+    estimates_[label_].OnUnit(measure);
+  }
   ++stats_.units;
   stats_.unit_cpu_ns += measure.cpu_ns;
   stats_.unit_wall_ns += measure.wall_ns;
@@ -165,14 +208,15 @@ void FillTask::Publish(const UnitRecord& unit) {
   PackUnit(unit, words);
   page()->units.Push(words);
   page()->units_done.store(stats_.units, std::memory_order_relaxed);
-  page()->unit_estimate_ns.store(estimate().estimate_ns(), std::memory_order_relaxed);
+  ShowExpected();
   page()->unit_start_ns.store(0, std::memory_order_release);
   page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
 }
 
 pf_task_stats FillTask::stats() const {
   pf_task_stats stats = stats_;
-  stats.unit_estimate_ns = estimates_[0].estimate_ns();
+  const ElasticEstimate& elastic = elastic_estimates_[0];
+  stats.unit_estimate_ns = elastic.is_known() ? elastic.SmallestNs() : estimates_[0].estimate_ns();
   return stats;
 }
 

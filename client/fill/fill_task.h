@@ -22,6 +22,7 @@
 
 #include "client/attach/attach.h"
 #include "client/fill/agent_link.h"
+#include "client/fill/elastic_estimate.h"
 #include "client/fill/gate.h"
 #include "client/fill/unit_estimate.h"
 #include "client/pages/task_page.h"
@@ -69,6 +70,9 @@ class FillTask {
   // not so many), waiting up to `timeout_ns` for leave. kLater: the time is over, or a signal
   // handler ran. kStop: the task should save and leave; stays so.
   Outcome NextUnit(uint32_t label, uint64_t timeout_ns);
+  // The same with a unit of as many pieces as may start now, within `range`; `*size` says how many
+  // after kStarted. Alone it is all of range.max. Elastic units have estimates of their own.
+  Outcome NextElastic(uint32_t label, SizeRange range, uint64_t timeout_ns, uint32_t* size);
   // Does nothing when no unit is in progress.
   void EndUnit();
 
@@ -78,8 +82,12 @@ class FillTask {
 
  private:
   TaskPage* page() const { return task_.As<TaskPage>(); }
-  UnitEstimate& estimate() { return estimates_[label_]; }
+  Outcome Next(uint64_t timeout_ns);
+  // How long the unit in progress or wanted should take.
+  uint64_t ExpectedNs() const;
+  void ShowExpected();
   GateAnswer AskGate();
+  void OnDenied();
   void FetchSignal(uint64_t timeout_ns);
   void StartUnit();
   void Publish(const UnitRecord& unit);
@@ -95,7 +103,11 @@ class FillTask {
   std::optional<Gate> gate_;
 
   std::array<UnitEstimate, kLabels> estimates_;
-  uint32_t label_ = 0;  // of the unit in progress or wanted
+  std::array<ElasticEstimate, kLabels> elastic_estimates_;
+  // Of the unit in progress or wanted.
+  uint32_t label_ = 0;
+  std::optional<SizeRange> range_;  // of an elastic one
+  uint32_t size_ = 1;
   bool in_unit_ = false;
   UnitRecord unit_;  // in progress
   uint64_t unit_cpu_begin_ns_ = 0;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
@@ -72,6 +73,15 @@ TEST_F(AloneTest, EstimatesEveryKindOfUnitByItself) {
 
 TEST_F(AloneTest, TakesAKindBeyondTheLastForTheLast) {
   EXPECT_EQ(task_.NextUnit(UINT32_MAX, kForever), Outcome::kStarted);
+}
+
+TEST_F(AloneTest, ElasticUnitsAreAsLargeAsTheyMay) {
+  uint32_t size = 0;
+  EXPECT_EQ(task_.NextElastic(0, {.min = 2, .max = 9}, kForever, &size), Outcome::kStarted);
+  EXPECT_EQ(size, 9u);
+  RunFor(2 * kMs, 2 * kMs);
+  task_.EndUnit();
+  EXPECT_EQ(task_.stats().units, 1u);
 }
 
 // A gated task in this process; the test plays agentd on the other end of its connection, and the
@@ -196,6 +206,67 @@ TEST_F(GatedTest, FillsABubbleWithUnitsUntilTheLatestStart) {
   }
   EXPECT_EQ(started, 4);  // at 0, 3, 6 and 9 ms
   EXPECT_EQ(task_->stats().bubbles_denied, 0u);
+}
+
+TEST_F(GatedTest, FillsABubbleToItsEndWithElasticUnits) {
+  // Any unit must end within 8 ms of the begin, as far as the ladder reaches.
+  for (size_t i = 0; i < kUnitLadder; ++i) {
+    const auto length_ns = static_cast<int64_t>(window_->unit_ns[i].load());
+    window_->entries[kSlot].latest_start_ns[i].store(
+        std::max(kNever, static_cast<int64_t>(8 * kMs) - length_ns));
+  }
+  const auto fill = [this] {
+    std::vector<uint32_t> sizes;
+    OpenBubble();
+    const uint64_t begin_ns = clock_.now_ns;
+    uint32_t size = 0;
+    while (task_->NextElastic(0, {.min = 1, .max = 32}, 0, &size) == Outcome::kStarted) {
+      sizes.push_back(size);
+      RunFor(100 * kUs + size * 100 * kUs, 100 * kUs + size * 100 * kUs);
+    }
+    EXPECT_LE(clock_.now_ns - begin_ns, 8 * kMs);
+    CloseBubble();
+    return sizes;
+  };
+  for (int i = 0; i < 10; ++i) fill();
+  const uint64_t begin_ns = clock_.now_ns;
+  EXPECT_GE(fill().size(), 2u);
+  EXPECT_GT(clock_.now_ns - begin_ns, 8 * kMs - 200 * kUs);  // the smallest unit fits no more
+}
+
+TEST_F(GatedTest, CountsABubbleThatIsTooShortForTheSmallestElasticUnitAsDenied) {
+  OfferBubble(window_.get(), kSlot, 100 * kUs, kMs);
+  OpenBubble();
+  uint32_t size = 0;
+  EXPECT_EQ(task_->NextElastic(0, {.min = 4, .max = 8}, 0, &size), Outcome::kLater);
+  EXPECT_EQ(task_->stats().bubbles_denied, 1u);
+}
+
+TEST_F(GatedTest, ShowsTheWatchdogWhatTheElasticUnitInProgressShouldTake) {
+  OfferBubble(window_.get(), kSlot, 64 * kMs, 60 * kMs);
+  OpenBubble();
+  uint32_t size = 0;
+  ASSERT_EQ(task_->NextElastic(0, {.min = 1, .max = 8}, 0, &size), Outcome::kStarted);
+  EXPECT_EQ(size, 1u);
+  RunFor(kMs, kMs);
+  ASSERT_EQ(task_->NextElastic(0, {.min = 1, .max = 8}, 0, &size), Outcome::kStarted);
+  EXPECT_EQ(size, 2u);
+  EXPECT_EQ(task_page_->unit_estimate_ns.load(), 2 * kMs);
+  task_->EndUnit();
+  EXPECT_EQ(Units().back().estimate_ns, 2 * kMs);
+}
+
+TEST_F(GatedTest, FindsAFailureBubbleWhileItWaits) {
+  futex_.on_wait = [this] {
+    clock_.now_ns += FillTask::kLookAgainNs;
+    window_->heartbeat_ns.store(clock_.now_ns);
+    window_->failure_unit_max_ns.store(2 * kMs);
+    window_->failure_seq.store(signal_->seq.load());
+    window_->failure_begin_ns.store(clock_.now_ns - kMs);
+    return WaitResult::kTimedOut;
+  };
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(task_page_->last_slot.load(), kFailureSlot);
 }
 
 TEST_F(GatedTest, EstimatesAnOverrunByItsCpuTime) {

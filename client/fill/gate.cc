@@ -16,29 +16,61 @@ bool Gate::needs_signal() const {
   return window_->signal_generation.load(std::memory_order_acquire) != generation_;
 }
 
-GateAnswer Gate::TryStart(uint64_t estimate_ns, UnitRecord* unit) {
-  if (signal_ == nullptr || needs_signal()) return GateAnswer::kClosed;
-  const SignalView view = ReadSignal(*signal_);
-  seen_seq_ = view.seq;
-  if (!view.is_open()) return GateAnswer::kClosed;
-  const uint64_t start_ns = clock_.NowNs();
-  if (!IsOffered(view, start_ns)) return GateAnswer::kClosed;
-  const int64_t latest_start_ns = LatestStart(*window_, view.slot, estimate_ns);
-  if (latest_start_ns < 0 || start_ns < view.begin_ns ||
-      start_ns - view.begin_ns > static_cast<uint64_t>(latest_start_ns)) {
-    return Deny(view.seq);
+std::optional<Opening> Gate::Look() {
+  if (signal_ == nullptr || needs_signal()) return std::nullopt;
+  Opening opening = {.view = ReadSignal(*signal_)};
+  seen_seq_ = opening.view.seq;
+  const bool is_open = opening.view.is_open();
+  if (!is_open && window_->failure_begin_ns.load(std::memory_order_acquire) == 0) {
+    return std::nullopt;
   }
+  opening.now_ns = clock_.NowNs();
+  if (LookForFailure(&opening)) return opening;
+  opening.begin_ns = opening.view.begin_ns;
+  if (!is_open || !IsOffered(opening.view, opening.now_ns)) return std::nullopt;
+  return opening;
+}
+
+// agentd writes begin last and takes it back first, so what lies between two equal looks at it
+// belongs to it.
+bool Gate::LookForFailure(Opening* opening) const {
+  const uint64_t begin_ns = window_->failure_begin_ns.load(std::memory_order_acquire);
+  if (begin_ns == 0 || begin_ns > opening->now_ns) return false;
+  const uint32_t seq = window_->failure_seq.load(std::memory_order_acquire);
+  const uint64_t unit_max_ns = window_->failure_unit_max_ns.load(std::memory_order_acquire);
+  if (window_->failure_begin_ns.load(std::memory_order_acquire) != begin_ns) return false;
+  if (seq != opening->view.seq || !IsFillOn(*window_, opening->now_ns)) return false;
+  opening->is_failure = true;
+  opening->begin_ns = begin_ns;
+  opening->failure_unit_max_ns = unit_max_ns;
+  return true;
+}
+
+int64_t Gate::LatestStartIn(const Opening& opening, uint64_t length_ns) const {
+  if (opening.now_ns < opening.begin_ns) return kNever;
+  const uint64_t offset_ns = opening.now_ns - opening.begin_ns;
+  if (offset_ns > static_cast<uint64_t>(INT64_MAX)) return kNever;
+  const auto offset = static_cast<int64_t>(offset_ns);
+  if (opening.is_failure) return length_ns <= opening.failure_unit_max_ns ? offset : kNever;
+  const int64_t latest_ns = LatestStart(*window_, opening.view.slot, length_ns);
+  return offset <= latest_ns ? latest_ns : kNever;
+}
+
+GateAnswer Gate::Start(const Opening& opening, uint64_t estimate_ns, UnitRecord* unit) {
+  const SignalView& view = opening.view;
+  const int64_t latest_start_ns = LatestStartIn(opening, estimate_ns);
+  if (latest_start_ns < 0) return Deny(view.seq);
   const uint32_t seq_after = signal_->seq.load(std::memory_order_acquire);
   if (seq_after != view.seq || needs_signal()) return GateAnswer::kClosed;
   answered_seq_ = view.seq;
-  *unit = {.start_ns = start_ns,
-           .bubble_begin_ns = view.begin_ns,
+  *unit = {.start_ns = opening.now_ns,
+           .bubble_begin_ns = opening.begin_ns,
            .iteration = view.iteration,
            .latest_start_ns = static_cast<uint64_t>(latest_start_ns),
            .estimate_ns = estimate_ns,
            .seq = view.seq,
            .seq_after = seq_after,
-           .slot = view.slot,
+           .slot = opening.is_failure ? kFailureSlot : view.slot,
            .generation = generation_};
   return GateAnswer::kStarted;
 }
@@ -76,8 +108,10 @@ bool Gate::SpinUntilChange(const std::atomic<uint32_t>& word, uint32_t expected)
 }
 
 bool Gate::IsStillOpen(const UnitRecord& unit) const {
-  return signal_ != nullptr && unit.generation == generation_ &&
-         signal_->seq.load(std::memory_order_acquire) == unit.seq;
+  if (signal_ == nullptr || unit.generation != generation_) return false;
+  if (signal_->seq.load(std::memory_order_acquire) != unit.seq) return false;
+  return unit.slot != kFailureSlot ||
+         window_->failure_begin_ns.load(std::memory_order_acquire) == unit.bubble_begin_ns;
 }
 
 }  // namespace pipefill::sdk

@@ -6,10 +6,14 @@
 // start_ns is taken before the second look at seq, so a unit is never on record as started in a
 // bubble whose end was visible at its start.
 //
-//            TryStart: kStarted           caller runs the unit
-//   waiting ----------------------> open -------------------------> waiting
-//      |  TryStart: kClosed, kDenied
+//         Look          Start: kStarted          caller runs the unit
+//   waiting --> opening ---------------> in unit --------------------> waiting
+//      |  Look: nothing; Start: kClosed, kDenied
 //      +--- Wait: until seq moves, a new signal page comes, or the time-out
+//
+// A failure bubble (see WindowPage) counts like an open one as long as seq is the one that agentd
+// found standing still, even or odd, hold-out or not; any unit up to the published length may start
+// in it, and records as its latest start the offset at which it did.
 //
 // Clock and waiting are injected; nothing else is touched but the two pages, which are input:
 // whatever they hold, the gate only opens late or not at all.
@@ -19,6 +23,7 @@
 #define CLIENT_FILL_GATE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "client/pages/signal_page.h"
 #include "client/pages/task_page.h"
@@ -32,7 +37,16 @@ enum class GateAnswer {
   kStarted,  // run the unit now
   kClosed,   // no bubble is open, or nothing may be filled at all
   kDenied,   // an offered bubble is open, but no such unit may start in it; said once for each
-            // bubble in which no unit ran, afterwards it is kClosed
+             // bubble in which no unit ran, afterwards it is kClosed
+};
+
+// A moment in which units may start, if they are short enough.
+struct Opening {
+  SignalView view;
+  uint64_t now_ns = 0;
+  bool is_failure = false;
+  uint64_t begin_ns = 0;             // of the bubble
+  uint64_t failure_unit_max_ns = 0;  // in a failure bubble
 };
 
 class Gate {
@@ -50,10 +64,21 @@ class Gate {
   // Whether agentd means another signal page than the one set here. Then the gate is closed.
   bool needs_signal() const;
 
+  // What is open now; nullopt: nothing, or nothing may be filled at all.
+  std::optional<Opening> Look();
+  // Whether a unit of `length_ns` may start in it.
+  bool Fits(const Opening& opening, uint64_t length_ns) const {
+    return LatestStartIn(opening, length_ns) >= 0;
+  }
   // Fills in, when it answers kStarted, everything of `unit` that is known at a unit's start.
-  GateAnswer TryStart(uint64_t estimate_ns, UnitRecord* unit);
+  GateAnswer Start(const Opening& opening, uint64_t estimate_ns, UnitRecord* unit);
+  // Both in one.
+  GateAnswer TryStart(uint64_t estimate_ns, UnitRecord* unit) {
+    const std::optional<Opening> opening = Look();
+    return opening.has_value() ? Start(*opening, estimate_ns, unit) : GateAnswer::kClosed;
+  }
 
-  // Sleeps until another answer of TryStart may be possible, at most `timeout_ns`: time that
+  // Sleeps until something else may be open, at most `timeout_ns`: time that
   // passes, a mode or a heartbeat that change do not end it. Spins first, as the window page says.
   WaitResult Wait(uint64_t timeout_ns);
 
@@ -62,6 +87,10 @@ class Gate {
 
  private:
   bool IsOffered(const SignalView& view, uint64_t now_ns) const;
+  bool LookForFailure(Opening* opening) const;
+  // The offset from the bubble's begin up to which the unit may start, if that lies not in the
+  // past; else negative.
+  int64_t LatestStartIn(const Opening& opening, uint64_t length_ns) const;
   GateAnswer Deny(uint32_t seq);
   bool SpinUntilChange(const std::atomic<uint32_t>& word, uint32_t expected) const;
 
@@ -71,7 +100,7 @@ class Gate {
 
   const SignalPage* signal_ = nullptr;
   uint32_t generation_ = 0;
-  uint32_t seen_seq_ = 0;  // what the last TryStart decided on
+  uint32_t seen_seq_ = 0;  // what the last Look saw
   uint32_t answered_seq_ =
       0;  // the last bubble in which a unit started or that was denied; even: none
 };

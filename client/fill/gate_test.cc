@@ -1,5 +1,7 @@
 #include "client/fill/gate.h"
 
+#include <optional>
+
 #include "client/testing/fakes.h"
 #include "client/testing/test_page.h"
 #include "gtest/gtest.h"
@@ -173,6 +175,92 @@ TEST_F(GateTest, TakesTheBubbleForOverWhenTheSignalPageWasReplaced) {
   ASSERT_EQ(TryStart(), GateAnswer::kStarted);
   gate_.SetSignal(signal_.get(), kGeneration + 1);
   EXPECT_FALSE(gate_.IsStillOpen(unit_));
+}
+
+TEST_F(GateTest, TakesTheLongestUnitThatStillFits) {
+  OpenBubble();
+  const std::optional<Opening> opening = gate_.Look();
+  ASSERT_TRUE(opening.has_value());
+  EXPECT_TRUE(gate_.Fits(*opening, 1024 * kUs));
+  EXPECT_FALSE(gate_.Fits(*opening, 1024 * kUs + 1));
+}
+
+// What agentd says when the main job stands still.
+class FailureTest : public GateTest {
+ protected:
+  void BeginFailure() {
+    window_->failure_unit_max_ns.store(2 * kMs);
+    window_->failure_seq.store(signal_->seq.load());
+    window_->failure_begin_ns.store(clock_.now_ns);
+    clock_.now_ns += 50 * kMs;
+  }
+};
+
+TEST_F(FailureTest, StartsUnitsUpToThePublishedLengthWithoutAnyOpenBubble) {
+  OpenBubble();
+  CloseBubble();
+  BeginFailure();
+  EXPECT_EQ(TryStart(2 * kMs + 1), GateAnswer::kDenied);
+  EXPECT_EQ(TryStart(2 * kMs), GateAnswer::kStarted);
+  EXPECT_EQ(unit_.slot, kFailureSlot);
+  EXPECT_EQ(unit_.bubble_begin_ns, window_->failure_begin_ns.load());
+  EXPECT_EQ(unit_.start_ns - unit_.bubble_begin_ns, unit_.latest_start_ns);
+  EXPECT_EQ(unit_.seq, 2u);
+  EXPECT_EQ(unit_.seq_after, 2u);
+}
+
+TEST_F(FailureTest, StartsUnitsInABubbleThatIsOverdue) {
+  OpenBubble();
+  BeginFailure();
+  EXPECT_EQ(TryStart(), GateAnswer::kStarted);
+  EXPECT_EQ(unit_.slot, kFailureSlot);
+}
+
+TEST_F(FailureTest, HoldOutsDoNotApply) {
+  window_->hold_out_one_in.store(1);
+  BeginFailure();
+  EXPECT_EQ(TryStart(), GateAnswer::kStarted);
+}
+
+TEST_F(FailureTest, EndsWithTheNextEdgeOrWhenAgentdTakesItBack) {
+  BeginFailure();
+  ASSERT_EQ(TryStart(), GateAnswer::kStarted);
+  EXPECT_TRUE(gate_.IsStillOpen(unit_));
+  window_->failure_begin_ns.store(0);
+  EXPECT_FALSE(gate_.IsStillOpen(unit_));
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+
+  BeginFailure();
+  ASSERT_EQ(TryStart(), GateAnswer::kStarted);
+  signal_->seq.fetch_add(2);
+  EXPECT_FALSE(gate_.IsStillOpen(unit_));
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+}
+
+TEST_F(FailureTest, IsClosedWhileParkedReportingOrWithoutHeartbeat) {
+  BeginFailure();
+  window_->parked.store(1);
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+  window_->parked.store(0);
+  window_->mode.store(static_cast<uint32_t>(FillMode::kReport));
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+  window_->mode.store(static_cast<uint32_t>(FillMode::kFill));
+  window_->heartbeat_ns.store(clock_.now_ns - kHeartbeatStaleNs - 1);
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+}
+
+TEST_F(FailureTest, IsNotTakenFromAPageThatClaimsTheFuture) {
+  BeginFailure();
+  window_->failure_begin_ns.store(clock_.now_ns + 1);
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+}
+
+TEST_F(FailureTest, DoesNotStartOnceTheMainJobMovedWhileItDecided) {
+  EndingClock ending(clock_, signal_.get());
+  Gate gate(window_.get(), ending, futex_);
+  gate.SetSignal(signal_.get(), kGeneration);
+  BeginFailure();
+  EXPECT_EQ(gate.TryStart(kMs, &unit_), GateAnswer::kClosed);
 }
 
 TEST_F(GateTest, WaitsAtTheSignalWordForAsLongAsItIsTold) {

@@ -1,56 +1,29 @@
-// How long the next unit of one kind will take: what the gate compares with the window.
+// How long the next unit of one kind and fixed size will take: what the gate compares with the
+// window.
 //
-// Which clock predicts? The gate needs the time from the start of a unit to its end on an otherwise
-// idle device, since that is what must fit into the rest of a bubble. That is wall time: it holds
-// the waits of a unit (for data, for other processes) and does not count several threads twice,
-// while CPU time does neither. But wall time tells the truth only if the unit was left alone. A
-// unit that outlives its bubble is preempted by the main job, and its wall time then contains the
-// main job's work. So:
-//   - a unit that ended while its bubble was still open counts with its wall time;
-//   - an overrun counts with the wall time that its CPU time stands for: CPU time divided by the
-//   CPU
-//     seconds per wall second of the undisturbed units in the window (1 if there are none), and
-//     never more than its wall time.
+// The estimate is the 90th percentile of the last 32 lengths (see RecentUnits), and not below the
+// length of the last overrun among them. So one unit that was interrupted inside its bubble counts
+// for nothing once ten lengths are known, and an overrun counts with its CPU time.
 //
-// The estimate is the 90th percentile of the last 32 lengths, and not below the length of the last
-// overrun among them.
+//   guess --OnUnit--> measured --lengths dropped one by one--> guess
 //
-//   guess --OnUnit--> measured --samples dropped one by one--> guess
-//
-// A guess (the hint, then halved) or one slow start-up unit can be too long for every bubble. Then
-// no unit runs and nothing is learned, so offered bubbles that pass without a unit count:
-//   - guess: 64 in a row halve it;
-//   - measured: 256 in a row (64 while fewer than 4 lengths are known) drop the longest length. If
-//   the
-//     unit that this lets through overruns again, the number doubles, so that units that really are
-//     too long for the bubbles are tried ever more rarely. A unit that fits puts it back.
+// What starves the task, a guess or a slow start-up unit, is given up as Denials says.
 //
 // Pure.
 #ifndef CLIENT_FILL_UNIT_ESTIMATE_H_
 #define CLIENT_FILL_UNIT_ESTIMATE_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
-namespace pipefill::sdk {
+#include "client/fill/denials.h"
+#include "client/fill/recent_units.h"
 
-struct UnitMeasure {
-  uint64_t wall_ns = 0;
-  uint64_t cpu_ns = 0;      // of the whole process
-  bool is_overrun = false;  // its bubble was over before it ended
-};
+namespace pipefill::sdk {
 
 class UnitEstimate {
  public:
   static constexpr size_t kSamplesMax = 32;
-  static constexpr uint64_t kDefaultHintNs = 5'000'000;
-  static constexpr uint64_t kGuessMinNs = 1'000;
-  static constexpr uint32_t kDeniedBeforeHalving = 64;
-  static constexpr size_t kFewSamples = 4;
-  static constexpr uint32_t kDeniedBeforeDropFew = 64;
-  static constexpr uint32_t kDeniedBeforeDrop = 256;
-  static constexpr uint32_t kBackOffMax = 256;
 
   // 0 = kDefaultHintNs.
   explicit UnitEstimate(uint64_t hint_ns = 0);
@@ -62,22 +35,13 @@ class UnitEstimate {
   uint64_t estimate_ns() const { return estimate_ns_; }
 
  private:
-  struct Sample {
-    uint64_t length_ns = 0;
-    UnitMeasure measure;
-  };
-
-  uint64_t LengthOf(const UnitMeasure& measure) const;
   void DropLongest();
   void Recompute();
 
   uint64_t guess_ns_;
   uint64_t estimate_ns_;
-  std::array<Sample, kSamplesMax> samples_;  // [0, count_), oldest first
-  size_t count_ = 0;
-  uint32_t denied_in_row_ = 0;
-  uint32_t back_off_ = 1;  // factor on the number of denials before a drop
-  bool is_trial_ = false;  // no unit has run since a sample was dropped
+  RecentUnits units_{kSamplesMax};
+  Denials denials_;
 };
 
 }  // namespace pipefill::sdk

@@ -30,7 +30,7 @@ void Deny(UnitEstimate& estimate, uint32_t times) {
 
 TEST(UnitEstimateTest, StartsFromTheHintOrItsDefault) {
   EXPECT_EQ(UnitEstimate(7 * kMs).estimate_ns(), 7 * kMs);
-  EXPECT_EQ(UnitEstimate().estimate_ns(), UnitEstimate::kDefaultHintNs);
+  EXPECT_EQ(UnitEstimate().estimate_ns(), kDefaultHintNs);
 }
 
 TEST(UnitEstimateTest, ForgetsTheHintOnceAUnitWasMeasured) {
@@ -72,6 +72,24 @@ TEST(UnitEstimateTest, ScalesAnOverrunByTheThreadsOfUndisturbedUnits) {
   EXPECT_EQ(estimate.estimate_ns(), 5 * kMs);
 }
 
+// The main job's time, or an interrupt's, in one unit must not shut the gate for the next 32.
+TEST(UnitEstimateTest, IsNotMovedByOneInterruptedUnit) {
+  UnitEstimate estimate;
+  Add(estimate, Undisturbed(kMs), 10);
+  estimate.OnUnit({.wall_ns = 50 * kMs, .cpu_ns = kMs, .is_overrun = false});
+  EXPECT_EQ(estimate.estimate_ns(), kMs);
+  estimate.OnUnit(Overrun(50 * kMs, kMs));
+  EXPECT_EQ(estimate.estimate_ns(), kMs);
+}
+
+TEST(UnitEstimateTest, ForgetsAnInterruptedUnitAmongTheFirstOnceItKnowsTen) {
+  UnitEstimate estimate;
+  estimate.OnUnit({.wall_ns = 50 * kMs, .cpu_ns = kMs, .is_overrun = false});
+  EXPECT_EQ(estimate.estimate_ns(), 50 * kMs);
+  Add(estimate, Undisturbed(kMs), 9);
+  EXPECT_EQ(estimate.estimate_ns(), kMs);
+}
+
 TEST(UnitEstimateTest, NeverTakesAnOverrunForLongerThanItsWallTime) {
   UnitEstimate estimate;
   Add(estimate, {.wall_ns = 8 * kMs, .cpu_ns = kMs, .is_overrun = false}, 4);
@@ -90,24 +108,24 @@ TEST(UnitEstimateTest, StaysAtTheLastOverrunWhileThatIsInTheWindow) {
 
 TEST(UnitEstimateTest, HalvesAGuessThatFitsNoBubbleUntilAUnitCanBeTried) {
   UnitEstimate estimate(8 * kMs);
-  Deny(estimate, UnitEstimate::kDeniedBeforeHalving - 1);
+  Deny(estimate, Denials::kBeforeHalving - 1);
   EXPECT_EQ(estimate.estimate_ns(), 8 * kMs);
   Deny(estimate, 1);
   EXPECT_EQ(estimate.estimate_ns(), 4 * kMs);
-  Deny(estimate, UnitEstimate::kDeniedBeforeHalving);
+  Deny(estimate, Denials::kBeforeHalving);
   EXPECT_EQ(estimate.estimate_ns(), 2 * kMs);
 }
 
 TEST(UnitEstimateTest, NeverGuessesLessThanTheSmallestLength) {
   UnitEstimate estimate(8 * kMs);
-  Deny(estimate, 100 * UnitEstimate::kDeniedBeforeHalving);
-  EXPECT_EQ(estimate.estimate_ns(), UnitEstimate::kGuessMinNs);
+  Deny(estimate, 100 * Denials::kBeforeHalving);
+  EXPECT_EQ(estimate.estimate_ns(), kGuessMinNs);
 }
 
 TEST(UnitEstimateTest, DropsASlowStartUpUnitSoThatItCannotStarveTheTask) {
   UnitEstimate estimate(5 * kMs);
   estimate.OnUnit(Overrun(2000 * kMs, 2000 * kMs));
-  Deny(estimate, UnitEstimate::kDeniedBeforeDropFew - 1);
+  Deny(estimate, Denials::kBeforeDropFew - 1);
   EXPECT_EQ(estimate.estimate_ns(), 2000 * kMs);
   Deny(estimate, 1);
   EXPECT_EQ(estimate.estimate_ns(), 5 * kMs);
@@ -117,7 +135,7 @@ TEST(UnitEstimateTest, DropsOnlyTheLongestLengthAndMoreSlowlyOnceItKnowsSeveral)
   UnitEstimate estimate;
   Add(estimate, Undisturbed(kMs), 5);
   estimate.OnUnit(Overrun(70 * kMs, 70 * kMs));
-  Deny(estimate, UnitEstimate::kDeniedBeforeDrop - 1);
+  Deny(estimate, Denials::kBeforeDrop - 1);
   EXPECT_EQ(estimate.estimate_ns(), 70 * kMs);
   Deny(estimate, 1);
   EXPECT_EQ(estimate.estimate_ns(), kMs);
@@ -125,9 +143,9 @@ TEST(UnitEstimateTest, DropsOnlyTheLongestLengthAndMoreSlowlyOnceItKnowsSeveral)
 
 TEST(UnitEstimateTest, CountsOnlyDenialsInARow) {
   UnitEstimate estimate(8 * kMs);
-  Deny(estimate, UnitEstimate::kDeniedBeforeHalving - 1);
+  Deny(estimate, Denials::kBeforeHalving - 1);
   estimate.OnUnit(Undisturbed(6 * kMs));
-  Deny(estimate, UnitEstimate::kDeniedBeforeDropFew - 1);
+  Deny(estimate, Denials::kBeforeDropFew - 1);
   EXPECT_EQ(estimate.estimate_ns(), 6 * kMs);
 }
 
@@ -145,11 +163,11 @@ uint32_t DenialsUntilDrop(UnitEstimate& estimate) {
 TEST(UnitEstimateTest, TriesUnitsThatAreReallyTooLongEverMoreRarely) {
   UnitEstimate estimate(5 * kMs);
   estimate.OnUnit(Overrun(2000 * kMs, 2000 * kMs));
-  EXPECT_EQ(DenialsUntilDrop(estimate), UnitEstimate::kDeniedBeforeDropFew);
+  EXPECT_EQ(DenialsUntilDrop(estimate), Denials::kBeforeDropFew);
   estimate.OnUnit(Overrun(2000 * kMs, 2000 * kMs));
-  EXPECT_EQ(DenialsUntilDrop(estimate), 2 * UnitEstimate::kDeniedBeforeDropFew);
+  EXPECT_EQ(DenialsUntilDrop(estimate), 2 * Denials::kBeforeDropFew);
   estimate.OnUnit(Overrun(2000 * kMs, 2000 * kMs));
-  EXPECT_EQ(DenialsUntilDrop(estimate), 4 * UnitEstimate::kDeniedBeforeDropFew);
+  EXPECT_EQ(DenialsUntilDrop(estimate), 4 * Denials::kBeforeDropFew);
 }
 
 TEST(UnitEstimateTest, ForgivesOnceAUnitFits) {
@@ -160,7 +178,7 @@ TEST(UnitEstimateTest, ForgivesOnceAUnitFits) {
   }
   estimate.OnUnit(Undisturbed(kMs));
   estimate.OnUnit(Overrun(9 * kMs, 9 * kMs));
-  EXPECT_EQ(DenialsUntilDrop(estimate), UnitEstimate::kDeniedBeforeDropFew);
+  EXPECT_EQ(DenialsUntilDrop(estimate), Denials::kBeforeDropFew);
 }
 
 RC_GTEST_PROP(UnitEstimatePropertyTest, LiesBetweenShortestAndLongestOfTheWindow, ()) {

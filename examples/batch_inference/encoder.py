@@ -1,7 +1,6 @@
 """A small transformer encoder with fixed weights, and the windows of text that it embeds."""
 
 import math
-from typing import Iterator
 
 import torch
 from torch import nn
@@ -56,7 +55,7 @@ class Encoder(nn.Module):
 
 class WindowBatches:
     """Batches of windows, int64 [samples, LENGTH], over the text: again in each pass, a little
-    later in it. Sized and iterable, as a data loader is. Thread-compatible."""
+    later in it. A sequence. Thread-compatible."""
 
     def __init__(self, text: bytes, passes: int, samples: int):
         """REQUIRES: the text is longer than two windows."""
@@ -64,15 +63,17 @@ class WindowBatches:
         self._passes = passes
         self._samples = samples
         # The same number in each pass, though later passes start later.
-        self._windows = (len(text) - LENGTH - _STRIDE) // _STRIDE
+        windows = (len(text) - LENGTH - _STRIDE) // _STRIDE
+        self._batches = windows // samples  # of one pass
 
     def __len__(self) -> int:
-        return self._passes * (self._windows // self._samples)
+        return self._passes * self._batches
 
-    def __iter__(self) -> Iterator[torch.Tensor]:
-        offsets = torch.arange(LENGTH)
-        for number_of_pass in range(self._passes):
-            shift = number_of_pass * _SHIFT % _STRIDE
-            for first in range(0, self._windows - self._samples + 1, self._samples):
-                starts = torch.arange(first, first + self._samples) * _STRIDE + shift
-                yield self._text[starts[:, None] + offsets].to(torch.int64)
+    def __getitem__(self, number: int) -> torch.Tensor:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        number_of_pass, batch = divmod(number, self._batches)
+        shift = number_of_pass * _SHIFT % _STRIDE
+        windows = torch.arange(batch * self._samples, (batch + 1) * self._samples)
+        starts = windows * _STRIDE + shift
+        return self._text[starts[:, None] + torch.arange(LENGTH)].to(torch.int64)

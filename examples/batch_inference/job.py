@@ -1,9 +1,11 @@
-"""Fill job: embeds the licence texts of this machine with a small transformer, a few windows at a
-time, and writes the embeddings to a file.
+"""Fill job: embeds the licence texts of this machine with a small transformer, as many windows at a
+time as the rest of the bubble allows, and writes the embeddings to a file.
 
     pipefill submit --name embed -- python3 examples/batch_inference/job.py --result r.json
 
-Without agentd it runs alone and gives the same file, bit for bit.
+Without agentd it runs alone and gives the same file, bit for bit: the windows of one pass through
+the model are always the same few, and a unit is a number of such passes. One pass over all windows
+of a unit would be a little faster, and its last bits would depend on their number.
 """
 
 import argparse
@@ -30,7 +32,8 @@ def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     job_result.add_file_options(parser)
     parser.add_argument("--passes", type=int, default=4, help="over the text: amount of work")
-    parser.add_argument("--samples", type=int, default=2, help="windows of one unit")
+    parser.add_argument("--samples", type=int, default=2, help="windows of one batch")
+    parser.add_argument("--batches-max", type=int, default=32, help="batches of one unit, at most")
     parser.add_argument("--seed", type=int, default=1, help="of the model's weights")
     return parser.parse_args()
 
@@ -43,8 +46,9 @@ def main() -> int:
     model = encoder.Encoder(options.seed)
     task = pipefill.FillTask()
     with job_result.Output(job_result.output_path(options, ".f32")) as output:
-        for batch in pipefill.fill(batches, task=task):
-            output.write(model(batch).numpy().tobytes())
+        for begin, end in pipefill.elastic(len(batches), 1, options.batches_max, task=task):
+            for number in range(begin, end):
+                output.write(model(batches[number]).numpy().tobytes())
     return job_result.finish(task, options.result, output)
 
 

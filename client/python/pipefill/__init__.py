@@ -10,15 +10,21 @@ A fill job asks for that time:
     for batch in pipefill.fill(loader):
         process(batch)
 
+or, where the work comes in pieces, for as many of them as fit:
+
+    for begin, end in pipefill.elastic(len(samples), 1, 64):
+        process(samples[begin:end])
+
 Both run unchanged, and with the same results, where there is no pipefill.
 """
 
-from ._fill import AttachError, Fill, FillTask, TaskStats, default_task, fill
+from ._fill import AttachError, Elastic, Fill, FillTask, TaskStats, default_task, elastic, fill
 from ._main_job import MainJob, attach
 from ._version import __version__
 
 __all__ = [
     "AttachError",
+    "Elastic",
     "Fill",
     "FillTask",
     "MainJob",
@@ -26,5 +32,6 @@ __all__ = [
     "__version__",
     "attach",
     "default_task",
+    "elastic",
     "fill",
 ]

@@ -73,21 +73,34 @@ class FillTask:
         label: kind of unit, 0 to 15; kinds of different length are estimated separately.
         Returns False when the task should save and leave. KeyboardInterrupt gets through.
         """
-        if not 0 <= label < 16:
-            raise ValueError("label=%r; it must be in [0, 16)" % (label,))
+        _check_label(label)
+        return self._wait(self._task.wait_unit, label)
+
+    def next_elastic(self, n_min, n_max, label=0):
+        """Like next_unit(), for work that comes in pieces: starts the largest unit of n_min to n_max pieces
+        that fits the rest of the bubble, and returns its number of pieces.
+
+        Returns n_max where units are not held to bubbles, and 0 when the task should save and leave. How
+        long n pieces take is learned; label: kind of unit, as in next_unit().
+        """
+        _check_label(label)
+        if not 1 <= n_min <= n_max < 1 << 32:
+            raise ValueError("n_min=%r n_max=%r; it must be 1 <= n_min <= n_max" % (n_min, n_max))
+        if self._wait(self._task.wait_elastic, label, n_min, n_max):
+            return self._task.size.value
+        return 0
+
+    def _wait(self, wait, *unit):
         try:
-            return self._wait(label)
+            while not (self._closed or self._is_terminated):
+                outcome = wait(*unit, _WAIT_NS)
+                if outcome == _STARTED:
+                    return True
+                if outcome == _STOP:
+                    break
         except BaseException:
             self.end_unit()
             raise
-
-    def _wait(self, label):
-        while not (self._closed or self._is_terminated):
-            outcome = self._task.wait_unit(label, _WAIT_NS)
-            if outcome == _STARTED:
-                return True
-            if outcome == _STOP:
-                break
         self.end_unit()
         self._stopped = True
         return False
@@ -132,6 +145,11 @@ class FillTask:
         self._is_terminated = True
 
 
+def _check_label(label):
+    if not 0 <= label < 16:
+        raise ValueError("label=%r; it must be in [0, 16)" % (label,))
+
+
 def _make_task(socket, unit_hint_ns):
     library = _library.load()
     if library is None:
@@ -162,10 +180,16 @@ class _LibraryTask:
         self._library = library
         self._handle = handle
         self._last_stats = None
+        self.size = ctypes.c_uint32()  # of the elastic unit that started last
+        self._size_pointer = ctypes.pointer(self.size)
         self.is_gated = library.pf_task_is_gated(handle) == 1
 
     def wait_unit(self, label, timeout_ns):
         return self._library.pf_task_wait_unit(self._handle, label, timeout_ns)
+
+    def wait_elastic(self, label, n_min, n_max, timeout_ns):
+        return self._library.pf_task_wait_elastic(self._handle, label, n_min, n_max, timeout_ns,
+                                                  self._size_pointer)
 
     def end_unit(self):
         self._library.pf_task_end_unit(self._handle)
@@ -191,12 +215,17 @@ class _AloneTask:
 
     def __init__(self):
         self._units = self._cpu_ns = self._wall_ns = 0
+        self.size = ctypes.c_uint32()  # of the elastic unit that started last
         self._begin = None  # (time, CPU time) of the unit in progress, in nanoseconds
 
     def wait_unit(self, _label, _timeout_ns):
         self.end_unit()
         self._begin = (time.monotonic_ns(), time.process_time_ns())
         return _STARTED
+
+    def wait_elastic(self, label, _n_min, n_max, timeout_ns):
+        self.size.value = n_max
+        return self.wait_unit(label, timeout_ns)
 
     def end_unit(self):
         if self._begin is None:
@@ -266,5 +295,49 @@ class Fill:
                     return
                 is_first = False
                 yield batch
+        finally:
+            self.task.end_unit()
+
+
+def elastic(total, n_min, n_max, label=0, task=None):
+    """`for begin, end in pipefill.elastic(total, n_min, n_max): ...` does pieces [begin, end) in each unit.
+
+    Covers range(total) once, in order, in units of n_min to n_max pieces (the last one may be smaller):
+    each as large as the rest of the bubble allows. Alone, all units but the last have n_max pieces; so
+    the result of a piece must not depend on which pieces share a unit with it. The loop ends early when
+    the task should save and leave; `stopped` of the returned object then is True.
+
+    label: kind of unit, see FillTask.next_elastic. task: default default_task().
+    """
+    if not 1 <= n_min <= n_max < 1 << 32:
+        raise ValueError("n_min=%r n_max=%r; it must be 1 <= n_min <= n_max" % (n_min, n_max))
+    return Elastic(total, (n_min, n_max), label, default_task() if task is None else task)
+
+
+class Elastic:
+    """An iterable over (begin, end) of pieces; made by elastic()."""
+
+    def __init__(self, total, sizes, label, task):
+        self._total = total
+        self._sizes = sizes
+        self._label = label
+        self.task = task
+
+    @property
+    def stopped(self):
+        """Whether the task was told to stop: pieces may be left."""
+        return self.task.stopped
+
+    def __iter__(self):
+        n_min, n_max = self._sizes
+        begin = 0
+        try:
+            while begin < self._total:
+                left = self._total - begin
+                n = self.task.next_elastic(min(n_min, left), min(n_max, left), self._label)
+                if n == 0:
+                    return
+                yield begin, begin + n
+                begin += n
         finally:
             self.task.end_unit()

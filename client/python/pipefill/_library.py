@@ -59,6 +59,9 @@ _WAITING = {
     "pf_task_attach": (ctypes.c_int, [ctypes.POINTER(TaskOptions), ctypes.POINTER(_HANDLE)]),
     "pf_task_detach": (None, [_HANDLE]),
     "pf_task_wait_unit": (ctypes.c_int, [_HANDLE, ctypes.c_uint32, ctypes.c_uint64]),
+    "pf_task_wait_elastic": (ctypes.c_int, [
+        _HANDLE, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64,
+        ctypes.POINTER(ctypes.c_uint32)]),
 }
 
 # These take well under a microsecond. They keep the interpreter lock: after giving it up, getting it back

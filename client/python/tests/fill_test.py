@@ -85,6 +85,29 @@ class AloneTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "label=16"):
             self.task.next_unit(16)
 
+    def test_elastic_covers_all_pieces_in_the_largest_units(self):
+        pieces = pipefill.elastic(10, 2, 4, task=self.task)
+        self.assertEqual(list(pieces), [(0, 4), (4, 8), (8, 10)])
+        self.assertEqual(list(pipefill.elastic(0, 1, 4, task=self.task)), [])
+        self.assertEqual(list(pipefill.elastic(1, 3, 4, task=self.task)), [(0, 1)])
+        self.assertFalse(pieces.stopped)
+        self.assertEqual(self.task.stats().units, 4)
+
+    def test_elastic_ends_its_unit_when_the_loop_is_left_early(self):
+        for _ in pipefill.elastic(100, 1, 4, task=self.task):
+            break
+        before = self.task.stats()
+        self.task.end_unit()
+        self.assertEqual(self.task.stats(), before)
+        self.assertEqual(before.units, 1)
+
+    def test_elastic_refuses_sizes_that_make_no_sense(self):
+        for sizes in ((0, 1), (3, 2), (1, 1 << 32)):
+            with self.assertRaisesRegex(ValueError, "n_min="):
+                pipefill.elastic(10, *sizes, task=self.task)
+            with self.assertRaisesRegex(ValueError, "n_min="):
+                self.task.next_elastic(*sizes)
+
     def test_closed_task_starts_nothing_and_keeps_its_counts(self):
         with self.task:
             self.task.next_unit()
@@ -110,13 +133,14 @@ import pipefill
 job = pipefill.attach("gpt")
 with job.iteration(1), job.bubble("head"):
     pass
-print(list(pipefill.fill(range(3))), pipefill.default_task().stats().units, job.is_attached)
+print(list(pipefill.fill(range(3))), list(pipefill.elastic(5, 1, 4)))
+print(pipefill.default_task().stats().units, job.is_attached)
 """
 
     def test_runs_alone_after_one_warning(self):
         script = run_script(self.SCRIPT, clean_environment(PIPEFILL_LIBRARY="/nowhere/lib.so"))
         output, errors = script.communicate()
-        self.assertEqual(output, "[0, 1, 2] 3 False\n")
+        self.assertEqual(output, "[0, 1, 2] [(0, 4), (4, 5)]\n5 False\n")
         self.assertEqual(errors.count("\n"), 1, errors)
         self.assertIn("/nowhere/lib.so", errors)
 
@@ -152,6 +176,27 @@ class GatedTest(unittest.TestCase):
         self.assertEqual(self.agent.task["units_done"], 5)
         for start_ns, end_ns, _ in self.agent.units():
             self.assertLessEqual(start_ns, end_ns)
+
+    def test_elastic_units_grow_from_the_smallest_and_cover_all_pieces_once(self):
+        self.agent.open_bubble()
+        task = self.make_task()
+        done = list(pipefill.elastic(100, 2, 16, task=task))
+        self.assertEqual(done[0], (0, 2))
+        self.assertEqual([p for begin, end in done for p in range(begin, end)], list(range(100)))
+        self.assertLessEqual(max(end - begin for begin, end in done), 16)
+        self.assertEqual(len(self.agent.units()), len(done))
+
+    def test_elastic_stops_when_agentd_says_so(self):
+        self.agent.open_bubble()
+        task = self.make_task()
+        pieces = pipefill.elastic(1000, 1, 1, task=task)
+        done = []
+        for piece in pieces:
+            done.append(piece)
+            if len(done) == 3:
+                self.agent.stop()
+        self.assertEqual(done, [(0, 1), (1, 2), (2, 3)])
+        self.assertTrue(pieces.stopped)
 
     def test_lets_other_threads_run_while_it_waits(self):
         task = self.make_task()
