@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/report/bubble_csv.h"
 #include "cli/report/figures.h"
 #include "cli/report/html.h"
 #include "cli/report/report_json.h"
@@ -66,12 +67,15 @@ absl::StatusOr<FiguresOptions> OptionsOf(const ReportOptions& options,
   return figures;
 }
 
-// The page and the picture, as far as they are wanted.
-absl::Status WritePictures(const ReportOptions& options, const CommandContext& context,
-                           const Trace& trace, const Figures& figures, const CheckResult& check) {
+// Page, picture and rows, as far as they are wanted.
+absl::Status WriteFiles(const ReportOptions& options, const CommandContext& context,
+                        const Trace& trace, const Figures& figures, const CheckResult& check) {
   if (!options.html.empty()) {
     RETURN_IF_ERROR(
         WriteFileAtomically(PathOf(options.html, context), ReportPage(trace, figures, check)));
+  }
+  if (!options.csv.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(PathOf(options.csv, context), BubbleCsv(trace)));
   }
   if (options.svg.empty()) return absl::OkStatus();
   const Timeline piece = MakeTimeline(trace, figures, RepresentativeRows(RunToDraw(figures), 3, 2));
@@ -88,7 +92,7 @@ absl::StatusOr<ExitCode> RunReport(const ReportOptions& options, CommandContext&
   ASSIGN_OR_RETURN(const Figures figures, ComputeFigures(trace, figures_options));
   const CheckResult check =
       CheckTrace(trace, {.jobs = std::move(input.jobs), .all_jobs_ended = options.must_have_ended});
-  RETURN_IF_ERROR(WritePictures(options, context, trace, figures, check));
+  RETURN_IF_ERROR(WriteFiles(options, context, trace, figures, check));
   if (options.format == OutputFormat::kJson) {
     context.out << ReportJson(trace, figures, check);
   } else {
@@ -110,6 +114,8 @@ void AddReportCommand(CLI::App& parent, CommandSet& commands) {
   command->add_option("--html", options->html, "Write the report as one page with a timeline")
       ->type_name("FILE");
   command->add_option("--svg", options->svg, "Write a piece of the timeline as a picture")
+      ->type_name("FILE");
+  command->add_option("--csv", options->csv, "Write every bubble as a row of a table")
       ->type_name("FILE");
   command->add_option("--trace", options->traces, "Read this trace, not the agents'; repeatable")
       ->allow_extra_args(false)

@@ -23,6 +23,7 @@ struct ReportOptions {
   std::vector<std::string> traces;  // files or folders; empty: the traces of all connected agents
   std::string html;                 // where to write the page; empty: nowhere
   std::string svg;                  // likewise the picture
+  std::string csv;
   int skip_first = 20;              // iterations left out at the begin of a run
   bool must_check = false;          // violations make it fail
   bool must_have_ended = false;     // a job that has not ended is a violation

@@ -1,0 +1,132 @@
+"""The fill jobs of the benchmark `fill`, with a record of every unit.
+
+    elastic   embeds windows of text with the encoder of examples/batch_inference, as many in a unit as fit
+    layer     a stack of layers, one forward pass after the other, each layer a unit of about --unit-ms
+
+Started by agentd it is held to bubbles; otherwise it runs alone. A unit becomes 32 bytes in --log: start
+and end (CLOCK_MONOTONIC, ns), CPU time (ns), pieces of work done, as little-endian 64-bit integers.
+"""
+
+import argparse
+import os
+import pathlib
+import struct
+import sys
+import time
+
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path += [str(_ROOT / "examples"), str(_ROOT / "examples" / "batch_inference"),
+             str(_ROOT / "bazel-bin" / "client" / "python" / "site")]
+
+import arithmetic  # noqa: E402
+
+arithmetic.prepare(os.environ)  # before torch is loaded
+
+import pipefill  # noqa: E402
+import torch  # noqa: E402
+
+import encoder  # noqa: E402
+
+RECORD = struct.Struct("<4q")
+_LAYERS, _WIDTH = 8, 192
+_WINDOWS_MAX = 64
+# Written in pieces, so that the log costs nothing in most units.
+_LOG_BYTES = 1 << 16
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--kind", choices=("elastic", "layer"), required=True)
+    parser.add_argument("--log", metavar="FILE", required=True)
+    parser.add_argument("--unit-ms", type=float, default=0.5, help="of a layer, alone")
+    parser.add_argument("--core", type=int, help="to run on, when nobody else decides that")
+    parser.add_argument("--seconds", type=float, help="of CPU time to run for, alone; default: until stopped")
+    return parser.parse_args()
+
+
+class Log:
+    """Appends records; buffered."""
+
+    def __init__(self, path: str):
+        self._file = open(path, "ab", buffering=_LOG_BYTES)
+        self._start = (0, 0)
+
+    def begin(self) -> None:
+        self._start = (time.monotonic_ns(), time.thread_time_ns())
+
+    def end(self, pieces: int) -> None:
+        start_ns, cpu_ns = self._start
+        self._file.write(RECORD.pack(start_ns, time.monotonic_ns(), time.thread_time_ns() - cpu_ns, pieces))
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Elastic:
+    label = 0
+
+    def __init__(self) -> None:
+        self._model = encoder.Encoder(seed=1)
+        self._windows = torch.randint(0, 256, (_WINDOWS_MAX, encoder.LENGTH))
+
+    def start(self, task: pipefill.FillTask) -> int:
+        return task.next_elastic(1, _WINDOWS_MAX)
+
+    def run(self, pieces: int) -> None:
+        self._model(self._windows[:pieces])
+
+
+class Layered:
+
+    def __init__(self, unit_ms: float):
+        torch.manual_seed(1)
+        self._layers = [torch.nn.Linear(_WIDTH, _WIDTH) for _ in range(_LAYERS)]
+        rows = 64
+        with torch.no_grad():
+            self._input = torch.randn(rows, _WIDTH)
+            rows = max(1, round(rows * unit_ms / self._layer_ms()))
+            self._input = torch.randn(rows, _WIDTH)
+        self._next, self._x = 0, self._input
+
+    def _layer_ms(self) -> float:
+        """CPU time: at idle priority wall time would say nothing."""
+        times = []
+        for _ in range(200):
+            begin_ns = time.thread_time_ns()
+            torch.relu(self._layers[0](self._input))
+            times.append(time.thread_time_ns() - begin_ns)
+        return sorted(times)[len(times) // 2] / 1e6
+
+    def start(self, task: pipefill.FillTask) -> int:
+        return 1 if task.next_unit() else 0
+
+    def run(self, _: int) -> None:
+        self._x = torch.relu(self._layers[self._next](self._x))
+        self._next = (self._next + 1) % _LAYERS
+        if self._next == 0:
+            self._x = self._input
+
+
+def main() -> int:
+    options = parse_options()
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    if options.core is not None:
+        os.sched_setaffinity(0, {options.core})
+    work = Elastic() if options.kind == "elastic" else Layered(options.unit_ms)
+    task = pipefill.FillTask(unit_hint=options.unit_ms / 1e3)
+    log = Log(options.log)
+    until_ns = time.thread_time_ns() + round((options.seconds or 1e9) * 1e9)
+    while pieces := work.start(task):
+        log.begin()
+        work.run(pieces)
+        log.end(pieces)
+        if options.seconds is not None and time.thread_time_ns() >= until_ns:
+            break
+    task.end_unit()
+    log.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
