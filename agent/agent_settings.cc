@@ -60,7 +60,6 @@ absl::StatusOr<PredictorOptions> ReadPredictor(const v1::PredictorConfig& config
   options.samples_min = config.samples_min() == 0
                             ? std::min(options.samples_min, options.samples_max)
                             : static_cast<size_t>(config.samples_min());
-  options.change_run = std::max(options.change_run, options.samples_min);
   ASSIGN_OR_RETURN(options.bubble_min,
                    DurationOf("predictor.bubble_min", config.bubble_min(), "200us"));
   return options;

@@ -306,6 +306,9 @@ void DeviceState::DrainRank(Instant now) {
     trace_.Append(DroppedRecord(rank_->rank_key, 0, drained.dropped));
   }
   for (const EdgeEvent& edge : drained.records) TakeEdge(edge);
+  for (const uint32_t slot : rank_->predictor.TakeChanged()) {
+    window_->Publish(slot, rank_->predictor.WindowOf(slot));
+  }
   if (drained.rejected > 0) {
     spdlog::warn("edges_rejected device={} count={}", name(), drained.rejected);
   }
@@ -317,11 +320,9 @@ void DeviceState::TakeEdge(const EdgeEvent& edge) {
   const EdgeEffect effect = account_.OnEdge(edge, window_->IsOffered(edge.slot));
   if (effect.closed.has_value() && effect.closed->slot < kBubbleSlots) {
     rank_->predictor.OnLength(effect.closed->slot, effect.closed->length_ns);
-    window_->Publish(effect.closed->slot, rank_->predictor.WindowOf(effect.closed->slot));
   }
   if (effect.hinted_slot.has_value() && *effect.hinted_slot < kBubbleSlots) {
     rank_->predictor.OnMemoryHint(*effect.hinted_slot, static_cast<int64_t>(edge.value));
-    window_->Publish(*effect.hinted_slot, rank_->predictor.WindowOf(*effect.hinted_slot));
   }
 }
 
@@ -391,6 +392,11 @@ v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble)
   report.set_offered_ns(totals.offered_ns);
   report.set_filled_ns(totals.filled_ns);
   report.set_overrun_ns(totals.overrun_ns);
+  report.set_guard_ns(rank_->predictor.guard_ns(slot));
+  // The predictor's reasons are about the bubble; whether the job is filled at all is another one.
+  report.set_offer(window.is_offered && !window_->IsOffered(slot)
+                       ? v1::BUBBLE_OFFER_NOT_FILLING
+                       : static_cast<v1::BubbleOffer>(window.verdict));
   for (const int64_t unit_ns : rank_->predictor.unit_ns()) report.add_unit_ns(unit_ns);
   for (const int64_t start_ns : window.latest_start_ns) report.add_latest_start_ns(start_ns);
   return report;

@@ -1,6 +1,7 @@
 #include "agent/learn/bubble_predictor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "agent/learn/latest_start.h"
@@ -9,17 +10,22 @@
 namespace pipefill {
 namespace {
 
-constexpr double kBandLow = 0.05;
-constexpr double kBandHigh = 0.95;
+// Lengths needed after a change: they are what shows it.
+constexpr size_t kSamplesAfterChange = 4;
 constexpr double kMemoryShare = 0.1;
+// Of the memory that is free, this part stays untouched.
+constexpr int64_t kHeadRoomParts = 20;
+
+bool IsRatio(double value) { return value > 0.0 && value < 1.0; }
 
 }  // namespace
 
 BubblePredictor::BubblePredictor(const PredictorOptions& options)
-    : options_(options), slots_(kBubbleSlots, Slot(options.samples_max)) {
-  CHECK(options.overrun_ratio > 0.0 && options.overrun_ratio < 1.0);
+    : options_(options),
+      overrun_ratio_(options.overrun_ratio),
+      slots_(kBubbleSlots, Slot(options.samples_max)) {
+  CHECK(IsRatio(options.overrun_ratio));
   CHECK(options.samples_min >= 1 && options.samples_min <= options.samples_max);
-  CHECK(options.change_run >= 1);
   CHECK(options.outlier_ratio >= 1.0);
   CHECK(options.unit_ns.front() > 0);
   CHECK(std::is_sorted(options.unit_ns.begin(), options.unit_ns.end()));
@@ -31,53 +37,119 @@ void BubblePredictor::OnLength(uint32_t slot_index, int64_t length_ns) {
   ++slot.count;
   if (slot.count == 1) return;
   const int64_t learned_ns = std::clamp<int64_t>(length_ns, 1, kBubbleLengthMaxNs);
-  DetectChange(learned_ns, slot);
+  const size_t of_new_kind = slot.lengths.size() < options_.samples_min
+                                 ? 0
+                                 : slot.changes.OnLength(slot.lengths.sorted(), learned_ns);
   slot.lengths.Add(learned_ns);
-  if (slot.outside_run >= options_.change_run) {
-    slot.lengths.KeepNewest(slot.outside_run);
-    slot.outside_run = 0;
-  }
-  RebuildWindow(slot);
+  if (of_new_kind > 0) slot.lengths.KeepNewest(of_new_kind);
+  slot.was_learned = slot.was_learned || slot.lengths.size() >= options_.samples_min;
+  Touch(slot);
 }
 
 void BubblePredictor::OnMemoryHint(uint32_t slot_index, int64_t free_bytes) {
   if (slot_index >= kBubbleSlots || free_bytes < 0) return;
-  Slot& slot = slots_[slot_index];
-  slot.memory.Add(free_bytes);
-  slot.window.memory_free_bytes = slot.memory.Quantile(kMemoryShare);
+  slots_[slot_index].memory.Add(free_bytes);
+  Touch(slots_[slot_index]);
 }
 
-void BubblePredictor::DetectChange(int64_t length_ns, Slot& slot) const {
-  if (slot.outside_run == 0) {
-    if (slot.lengths.size() < options_.samples_min) return;
-    slot.band_low = slot.lengths.Quantile(kBandLow);
-    slot.band_high = slot.lengths.Quantile(kBandHigh);
+void BubblePredictor::SetOverrunRatio(double overrun_ratio) {
+  CHECK(IsRatio(overrun_ratio));
+  if (overrun_ratio == overrun_ratio_) return;
+  overrun_ratio_ = overrun_ratio;
+  TouchAll();
+}
+
+void BubblePredictor::SetGuard(uint32_t slot_index, int64_t guard_ns) {
+  CHECK(slot_index < kBubbleSlots && guard_ns >= 0);
+  Slot& slot = slots_[slot_index];
+  if (guard_ns == slot.guard_ns) return;
+  slot.guard_ns = guard_ns;
+  Touch(slot);
+}
+
+int64_t BubblePredictor::guard_ns(uint32_t slot) const {
+  CHECK(slot < kBubbleSlots);
+  return slots_[slot].guard_ns;
+}
+
+void BubblePredictor::SetStaticShare(double share) {
+  CHECK(share >= 0.0 && share <= 1.0);
+  if (share == static_share_) return;
+  static_share_ = share;
+  TouchAll();
+}
+
+void BubblePredictor::Touch(Slot& slot) const {
+  slot.is_changed = true;
+  slot.is_stale = true;
+}
+
+void BubblePredictor::TouchAll() {
+  for (Slot& slot : slots_) {
+    if (slot.count > 0) Touch(slot);
   }
-  const bool is_inside = length_ns >= slot.band_low && length_ns <= slot.band_high;
-  slot.outside_run = is_inside ? 0 : slot.outside_run + 1;
+}
+
+std::vector<uint32_t> BubblePredictor::TakeChanged() {
+  std::vector<uint32_t> changed;
+  for (uint32_t slot = 0; slot < kBubbleSlots; ++slot) {
+    if (!slots_[slot].is_changed) continue;
+    slots_[slot].is_changed = false;
+    RebuildWindow(slots_[slot]);
+    changed.push_back(slot);
+  }
+  return changed;
 }
 
 void BubblePredictor::RebuildWindow(Slot& slot) const {
-  const std::vector<int64_t>& sorted = slot.lengths.sorted();
-  const int64_t median_ns = slot.lengths.Quantile(0.5);
-  slot.window.is_offered = slot.lengths.size() >= options_.samples_min &&
-                           median_ns >= absl::ToInt64Nanoseconds(options_.bubble_min);
+  if (!slot.is_stale) return;
+  slot.is_stale = false;
+  const int64_t free_bytes = slot.memory.Quantile(kMemoryShare);
+  slot.window.memory_free_bytes = free_bytes - free_bytes / kHeadRoomParts;
   slot.window.latest_start_ns.fill(kNever);
-  if (!slot.window.is_offered) return;
-  const auto longest_ns =
-      static_cast<int64_t>(options_.outlier_ratio * static_cast<double>(median_ns));
-  const auto usual_end = std::upper_bound(sorted.begin(), sorted.end(), longest_ns);
-  const std::span<const int64_t> usual(sorted.begin(), usual_end);
-  for (size_t i = 0; i < kUnitLadder; ++i) {
-    slot.window.latest_start_ns[i] =
-        FindLatestStart(usual, options_.unit_ns[i], options_.overrun_ratio);
-    // Longer units may start no later.
-    if (slot.window.latest_start_ns[i] == kNever) break;
+  slot.window.verdict = Judge(slot);
+  if (slot.window.verdict == OfferVerdict::kYes) {
+    slot.window.latest_start_ns = static_share_ > 0.0 ? MakeStaticTable(slot) : MakeTable(slot);
+    // No unit may start later than the shortest.
+    if (slot.window.latest_start_ns.front() == kNever) {
+      slot.window.verdict = OfferVerdict::kUncertain;
+    }
   }
+  slot.window.is_offered = slot.window.verdict == OfferVerdict::kYes;
+}
+
+OfferVerdict BubblePredictor::Judge(const Slot& slot) const {
+  const size_t needed =
+      slot.was_learned ? std::min(kSamplesAfterChange, options_.samples_min) : options_.samples_min;
+  if (slot.lengths.size() < needed) return OfferVerdict::kTooFew;
+  const int64_t shortest_ns = absl::ToInt64Nanoseconds(options_.bubble_min);
+  return slot.lengths.Quantile(0.5) < shortest_ns ? OfferVerdict::kTooShort : OfferVerdict::kYes;
+}
+
+UnitLadder BubblePredictor::MakeTable(const Slot& slot) const {
+  const std::vector<int64_t>& sorted = slot.lengths.sorted();
+  const auto longest_ns = static_cast<int64_t>(options_.outlier_ratio *
+                                               static_cast<double>(slot.lengths.Quantile(0.5)));
+  const auto usual_end = std::upper_bound(sorted.begin(), sorted.end(), longest_ns);
+  UnitLadder table =
+      MakeStartTable(std::span(sorted.begin(), usual_end), options_.unit_ns, overrun_ratio_);
+  for (int64_t& start_ns : table) start_ns = std::max(start_ns - slot.guard_ns, kNever);
+  return table;
+}
+
+UnitLadder BubblePredictor::MakeStaticTable(const Slot& slot) const {
+  const double share_ns = static_share_ * static_cast<double>(slot.lengths.Quantile(0.5));
+  const auto end_ns = static_cast<int64_t>(std::floor(share_ns));
+  UnitLadder table;
+  for (size_t i = 0; i < kUnitLadder; ++i) {
+    table[i] = std::max(end_ns - options_.unit_ns[i], kNever);
+  }
+  return table;
 }
 
 const BubbleWindow& BubblePredictor::WindowOf(uint32_t slot) const {
   CHECK(slot < kBubbleSlots);
+  RebuildWindow(slots_[slot]);
   return slots_[slot].window;
 }
 

@@ -1,18 +1,20 @@
 // Learns how long the bubbles of one rank last and how much memory is free in them, and says up to
 // when units may start in each. One entry per slot of the rank's signal page.
 //
-//   lengths --> last 64 --> set aside the far too long --> latest start for 16 unit lengths
+//   lengths --> last 64 --> set aside the far too long --> table of latest starts, less the guard
 //
-// A slot is offered when samples_min lengths are kept and their median reaches bubble_min.
+// A slot is offered when samples_min lengths are kept (a few, once it was offered before), their
+// median reaches bubble_min, and some unit keeps the promise.
 //   - The first length of a slot is not learned: in its first iteration a training run compiles,
 //     connects and allocates.
-//   - Change: `change_run` lengths in a row outside the old 5 %..95 % band of the kept ones are the
-//   new
+//   - Change: lengths that are of another kind than those kept (change_detector.h) are the new
 //     normal; everything older is dropped at once.
 //   - A length beyond `outlier_ratio` times the median (a checkpoint, an evaluation) is kept, so
-//   that it
-//     can become the new normal, but is left out of the table. That is the careful side: a long
-//     length can only make later starts look safer.
+//     that it can become the new normal, but is left out of the table. That is the careful side: a
+//     long length can only make later starts look safer.
+//
+// Under the static rule, which is there to compare with, a unit must end within a fixed share of
+// the median length, as in PipeFill; overrun_ratio and guards then mean nothing.
 //
 // Lengths and offsets are int64_t nanoseconds, as in the pages they come from and go to.
 //
@@ -20,23 +22,17 @@
 #ifndef AGENT_LEARN_BUBBLE_PREDICTOR_H_
 #define AGENT_LEARN_BUBBLE_PREDICTOR_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "agent/learn/change_detector.h"
 #include "agent/learn/recent_values.h"
+#include "agent/learn/start_table.h"
 #include "client/pages/window_page.h"
 
 namespace pipefill {
-
-using UnitLadder = std::array<int64_t, kUnitLadder>;
-
-// Dense where units of CPU fill jobs are (0.3 - 20 ms); a gate rounds up to the next entry.
-inline constexpr UnitLadder kDefaultUnitLadder = {
-    100'000,   200'000,   300'000,   500'000,    700'000,    1'000'000,  1'500'000,   2'000'000,
-    3'000'000, 5'000'000, 7'000'000, 10'000'000, 20'000'000, 50'000'000, 100'000'000, 300'000'000};
 
 struct PredictorOptions {
   // Promised overrun per unit time, in (0, 1).
@@ -45,21 +41,27 @@ struct PredictorOptions {
   // At most samples_max.
   size_t samples_min = 8;
   absl::Duration bubble_min = absl::Microseconds(200);
-  // Lengths in a row outside the band that make the older ones void; at least samples_min keeps a
-  // changed bubble on offer.
-  size_t change_run = 8;
   double outlier_ratio = 5.0;
   // Unit lengths, growing.
   UnitLadder unit_ns = kDefaultUnitLadder;
 };
 
+// Values equal those of pipefill.v1.BubbleOffer.
+enum class OfferVerdict : uint8_t {
+  kYes = 1,
+  kTooFew = 2,     // seen too few times
+  kTooShort = 3,   // median below bubble_min
+  kUncertain = 4,  // no unit length keeps the promise
+};
+
 // What may be published for one bubble; goes into a WindowEntry as it is.
 struct BubbleWindow {
-  bool is_offered = false;
-  // Low quantile of what the rank said is free in this bubble; 0 = it never said.
+  bool is_offered = false;  // verdict is kYes
+  OfferVerdict verdict = OfferVerdict::kTooFew;
+  // Low quantile of what the rank said is free in this bubble, less a head-room; 0 = it never said.
   int64_t memory_free_bytes = 0;
-  // Per entry of the ladder: last offset from the bubble's begin, or kNever. All kNever if not
-  // offered.
+  // Per entry of the ladder: last offset from the bubble's begin, or kNever; see start_table.h. All
+  // kNever if not offered.
   UnitLadder latest_start_ns;
 
   BubbleWindow() { latest_start_ns.fill(kNever); }
@@ -80,11 +82,24 @@ class BubblePredictor {
   explicit BubblePredictor(const PredictorOptions& options);
 
   // A bubble of `slot` ended. Slots >= kBubbleSlots and negative lengths are ignored: both come
-  // from pages. A few microseconds; the window of the slot is up to date afterwards.
+  // from pages.
   void OnLength(uint32_t slot, int64_t length_ns);
   // The rank said, in a bubble of `slot`, that it leaves so much memory alone. Same rules.
   void OnMemoryHint(uint32_t slot, int64_t free_bytes);
 
+  // Moves the promise, for all slots. REQUIRES: in (0, 1).
+  void SetOverrunRatio(double overrun_ratio);
+  double overrun_ratio() const { return overrun_ratio_; }
+  // Taken off every latest start of `slot`; what falls below 0 is kNever. REQUIRES: slot <
+  // kBubbleSlots, guard_ns >= 0.
+  void SetGuard(uint32_t slot, int64_t guard_ns);
+  int64_t guard_ns(uint32_t slot) const;
+  // The share of the static rule, in (0, 1]; 0 = the learned rule again.
+  void SetStaticShare(double share);
+
+  // Slots whose window may have changed since the last call, growing. Windows are made anew here
+  // and in WindowOf, some 5 us each (at most 30), once for any number of lengths in between.
+  std::vector<uint32_t> TakeChanged();
   // Never offered for slots that were not seen. Valid as long as the predictor.
   // REQUIRES: slot < kBubbleSlots.
   const BubbleWindow& WindowOf(uint32_t slot) const;
@@ -97,19 +112,27 @@ class BubblePredictor {
     explicit Slot(size_t samples_max) : lengths(samples_max), memory(samples_max) {}
     RecentValues lengths;
     RecentValues memory;
+    ChangeDetector changes;
     int64_t count = 0;
-    // Lengths in a row outside [band_low, band_high], which is fixed while the run lasts.
-    size_t outside_run = 0;
-    int64_t band_low = 0;
-    int64_t band_high = 0;
+    int64_t guard_ns = 0;
+    bool was_learned = false;  // samples_min lengths were kept once
+    bool is_changed = false;   // since TakeChanged
+    bool is_stale = false;     // `window` is older than the rest
     BubbleWindow window;
   };
 
-  void DetectChange(int64_t length_ns, Slot& slot) const;
+  void Touch(Slot& slot) const;
+  void TouchAll();
   void RebuildWindow(Slot& slot) const;
+  OfferVerdict Judge(const Slot& slot) const;
+  UnitLadder MakeTable(const Slot& slot) const;
+  UnitLadder MakeStaticTable(const Slot& slot) const;
 
   const PredictorOptions options_;
-  std::vector<Slot> slots_;  // kBubbleSlots
+  double overrun_ratio_;
+  double static_share_ = 0.0;
+  // kBubbleSlots. Mutable: windows are made when somebody looks.
+  mutable std::vector<Slot> slots_;
 };
 
 }  // namespace pipefill

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "agent/learn/latest_start.h"
 
@@ -69,55 +70,42 @@ TEST(BubblePredictorTest, WithdrawsABubbleThatBecameShort) {
   ASSERT_TRUE(predictor.WindowOf(kSlot).is_offered);
   Learn(predictor, kMs, 8);
   EXPECT_FALSE(predictor.WindowOf(kSlot).is_offered);
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kTooShort);
 }
 
-TEST(BubblePredictorTest, TableIsTheLatestStartOfEachEntryOfTheLadder) {
+TEST(BubblePredictorTest, WindowIsTheStartTableOfTheKeptLengths) {
   BubblePredictor predictor({.overrun_ratio = 0.3});
   std::mt19937_64 generator(7);
   std::normal_distribution<double> lengths(12e6, 1e6);
   RecentValues model(64);
-  Learn(predictor, 0, 0);
-  for (int i = 0; i < 100; ++i) {
+  predictor.OnLength(kSlot, 1);
+  for (int i = 0; i < 64; ++i) {
     const auto length = static_cast<int64_t>(lengths(generator));
     predictor.OnLength(kSlot, length);
     model.Add(length);
   }
-  for (size_t i = 0; i < kUnitLadder; ++i) {
-    EXPECT_EQ(predictor.WindowOf(kSlot).latest_start_ns[i],
-              FindLatestStart(model.sorted(), predictor.unit_ns()[i], 0.3));
-  }
+  EXPECT_EQ(predictor.WindowOf(kSlot).latest_start_ns,
+            MakeStartTable(model.sorted(), predictor.unit_ns(), 0.3));
 }
 
-TEST(BubblePredictorTest, DropsTheOldLengthsWhenEightInARowAreOutsideTheBand) {
+TEST(BubblePredictorTest, DropsTheOldLengthsOnceTheyAreOfAnotherKind) {
   BubblePredictor predictor({});
   Learn(predictor, 10 * kMs, 64);
-  Learn(predictor, 4 * kMs, 7);
+  Learn(predictor, 4 * kMs, 4);
   EXPECT_EQ(predictor.Summarise(kSlot).p90_ns, 10 * kMs);
   Learn(predictor, 4 * kMs, 1);
   EXPECT_EQ(predictor.Summarise(kSlot).p90_ns, 4 * kMs);
   EXPECT_EQ(StartOfMillisecond(predictor), 3'200'000);
 }
 
-TEST(BubblePredictorTest, OneLengthInsideTheBandEndsTheRun) {
+TEST(BubblePredictorTest, KeepsAChangedBubbleOnOffer) {
   BubblePredictor predictor({});
   Learn(predictor, 10 * kMs, 64);
-  Learn(predictor, 4 * kMs, 7);
-  Learn(predictor, 10 * kMs, 1);
-  Learn(predictor, 4 * kMs, 7);
-  EXPECT_EQ(predictor.Summarise(kSlot).p90_ns, 10 * kMs);
-}
-
-TEST(BubblePredictorTest, LengthsOfTheSameSpreadAreNoChange) {
-  BubblePredictor predictor({});
-  std::mt19937_64 generator(11);
-  std::lognormal_distribution<double> lengths(16.0, 0.8);
-  for (int i = 0; i < 5'000; ++i) {
-    predictor.OnLength(kSlot, static_cast<int64_t>(lengths(generator)));
-    // A change would leave 8 lengths, and with them hardly ever such a spread.
-    const BubbleSummary summary = predictor.Summarise(kSlot);
-    if (i < 70) continue;
-    ASSERT_GT(summary.p90_ns, 3 * summary.p10_ns) << "after " << i;
+  for (int i = 0; i < 20; ++i) {
+    Learn(predictor, 13 * kMs, 1);
+    ASSERT_TRUE(predictor.WindowOf(kSlot).is_offered) << i;
   }
+  EXPECT_EQ(StartOfMillisecond(predictor), 12'200'000);
 }
 
 TEST(BubblePredictorTest, RareFarTooLongLengthsDoNotMakeItBolder) {
@@ -135,11 +123,66 @@ TEST(BubblePredictorTest, FarTooLongLengthsInARowAreTheNewNormal) {
   EXPECT_EQ(StartOfMillisecond(predictor), 899'200'000);
 }
 
-TEST(BubblePredictorTest, MemoryIsALowQuantileOfTheHints) {
+TEST(BubblePredictorTest, MemoryIsALowQuantileOfTheHintsLessAHeadRoom) {
   BubblePredictor predictor({});
   EXPECT_EQ(predictor.WindowOf(kSlot).memory_free_bytes, 0);
-  for (int64_t bytes = 1; bytes <= 20; ++bytes) predictor.OnMemoryHint(kSlot, bytes << 20);
-  EXPECT_EQ(predictor.WindowOf(kSlot).memory_free_bytes, 2 << 20);
+  for (int64_t i = 1; i <= 20; ++i) predictor.OnMemoryHint(kSlot, i * 100'000);
+  EXPECT_EQ(predictor.WindowOf(kSlot).memory_free_bytes, 190'000);
+}
+
+TEST(BubblePredictorTest, SaysWhyABubbleIsNotOffered) {
+  BubblePredictor predictor({.bubble_min = absl::Microseconds(50)});
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kTooFew);
+  Learn(predictor, kMs, 64);
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kYes);
+  // Below the shortest unit of the ladder.
+  Learn(predictor, 60'000, 64);
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kUncertain);
+  EXPECT_FALSE(predictor.WindowOf(kSlot).is_offered);
+  Learn(predictor, 40'000, 64);
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kTooShort);
+}
+
+TEST(BubblePredictorTest, OverrunRatioMovesEveryWindow) {
+  BubblePredictor predictor({});
+  Learn(predictor, 10 * kMs, 64);
+  predictor.TakeChanged();
+  predictor.SetOverrunRatio(0.4);
+  EXPECT_EQ(predictor.TakeChanged(), std::vector<uint32_t>{kSlot});
+  EXPECT_EQ(StartOfMillisecond(predictor), 9'400'000);
+}
+
+TEST(BubblePredictorTest, GuardIsTakenOffEveryLatestStartOfItsSlot) {
+  BubblePredictor predictor({});
+  Learn(predictor, 10 * kMs, 64);
+  predictor.SetGuard(kSlot, 3 * kMs);
+  EXPECT_EQ(StartOfMillisecond(predictor), 6'200'000);
+  EXPECT_EQ(predictor.guard_ns(kSlot), 3 * kMs);
+  // A unit of 10 ms could start within the first 2 ms; now it cannot.
+  EXPECT_EQ(predictor.WindowOf(kSlot).latest_start_ns[11], kNever);
+  predictor.SetGuard(kSlot, 20 * kMs);
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kUncertain);
+  predictor.SetGuard(kSlot, 0);
+  EXPECT_EQ(StartOfMillisecond(predictor), 9'200'000);
+}
+
+TEST(BubblePredictorTest, StaticRuleEndsUnitsWithinItsShareOfTheMedian) {
+  BubblePredictor predictor({});
+  for (int i = 0; i <= 64; ++i) predictor.OnLength(kSlot, (i % 2 == 0 ? 10 : 30) * kMs);
+  predictor.SetGuard(kSlot, kMs);
+  predictor.SetStaticShare(0.68);
+  EXPECT_EQ(StartOfMillisecond(predictor), 6'800'000 - kMs);
+  predictor.SetStaticShare(0.0);
+  predictor.SetGuard(kSlot, 0);
+  EXPECT_EQ(StartOfMillisecond(predictor), 9'400'000);
+}
+
+TEST(BubblePredictorTest, TellsOnceWhichSlotsChanged) {
+  BubblePredictor predictor({});
+  for (int i = 0; i < 2; ++i) predictor.OnLength(9, kMs);
+  predictor.OnMemoryHint(2, 1);
+  EXPECT_EQ(predictor.TakeChanged(), (std::vector<uint32_t>{2, 9}));
+  EXPECT_EQ(predictor.TakeChanged(), std::vector<uint32_t>{});
 }
 
 TEST(BubblePredictorTest, IgnoresWhatNoPageMaySay) {

@@ -25,10 +25,9 @@ double SolveForStart(std::span<const int64_t> lengths, double unit, double bound
 
 }  // namespace
 
-int64_t FindLatestStart(std::span<const int64_t> lengths_ns, int64_t unit_ns,
-                        double overrun_ratio) {
+StartLimit FindStartLimit(std::span<const int64_t> lengths_ns, int64_t unit_ns,
+                          double overrun_ratio) {
   CHECK(unit_ns > 0 && overrun_ratio > 0.0 && overrun_ratio < 1.0);
-  if (lengths_ns.empty()) return kNever;
   const size_t count = lengths_ns.size();
   const double unit = static_cast<double>(unit_ns);
 
@@ -47,11 +46,17 @@ int64_t FindLatestStart(std::span<const int64_t> lengths_ns, int64_t unit_ns,
     // Just before the longest length g is the whole unit: at the latest the bound breaks there.
     if (overrun > bound || i + 1 == count) {
       const double start = SolveForStart(lengths_ns.subspan(i), unit, bound);
-      return start < 0.0 ? kNever : static_cast<int64_t>(std::floor(start));
+      return {.start_ns = start < 0.0 ? kNever : static_cast<int64_t>(std::floor(start)),
+              .piece = i};
     }
     over_sum -= static_cast<double>(lengths_ns[i]);
   }
-  return kNever;
+  return {.start_ns = kNever, .piece = 0};
+}
+
+int64_t FindLatestStart(std::span<const int64_t> lengths_ns, int64_t unit_ns,
+                        double overrun_ratio) {
+  return FindStartLimit(lengths_ns, unit_ns, overrun_ratio).start_ns;
 }
 
 }  // namespace pipefill

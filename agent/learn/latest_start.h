@@ -23,6 +23,7 @@
 #ifndef AGENT_LEARN_LATEST_START_H_
 #define AGENT_LEARN_LATEST_START_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -32,6 +33,17 @@ namespace pipefill {
 // bound, or if there are no lengths. O(number of lengths). REQUIRES: `lengths_ns` grows, each in
 // [1, kBubbleLengthMaxNs]; unit_ns > 0; 0 < overrun_ratio < 1.
 int64_t FindLatestStart(std::span<const int64_t> lengths_ns, int64_t unit_ns, double overrun_ratio);
+
+// The same, and why it is not later: with `piece` = k the bound breaks before the k-th kept length
+// (from 0), so of the lengths only those from k on count. With the lengths and overrun_ratio given,
+// `piece` never grows with the unit, and where it stays the same the cut-off is a concave function
+// of the unit that falls by at most 1 ns per ns.
+struct StartLimit {
+  int64_t start_ns = -1;  // kNever
+  size_t piece = 0;
+};
+StartLimit FindStartLimit(std::span<const int64_t> lengths_ns, int64_t unit_ns,
+                          double overrun_ratio);
 
 // Longer bubbles count as this long, so that sums stay exact.
 inline constexpr int64_t kBubbleLengthMaxNs = int64_t{3'600} * 1'000'000'000;
