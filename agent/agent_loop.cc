@@ -85,6 +85,7 @@ void AgentLoop::Watch() {
 void AgentLoop::Report() {
   const ProcessTable processes = ReadProcessTable();
   supervisor_.Tick(&processes);
+  for (const auto& state : parts_.states) state->CheckStall(loop_.Now(), processes);
   if (!session_->is_connected()) return;
   if (is_stopping_) return ResendEnds();
   v1::AgentMessage message;

@@ -13,6 +13,8 @@ namespace {
 
 // Units of older signal pages than these are not matched to their rank any more.
 constexpr size_t kRankKeysKept = 64;
+// Before that many iterations have begun nobody knows how long one takes.
+constexpr int64_t kIterationsKnown = 8;
 
 v1::TraceRecord DroppedRecord(int32_t rank_key, int32_t task_key, uint64_t count) {
   v1::TraceRecord record;
@@ -31,12 +33,13 @@ Refusal NoPage(const absl::Status& status) {
 }  // namespace
 
 DeviceState::RankSeat::RankSeat(const Peer& rank_peer, const RankRequest& rank_request,
-                                SealedPage sealed_page, const PredictorOptions& options)
+                                SealedPage sealed_page, const DeviceOptions& options)
     : peer(rank_peer),
       request(rank_request),
       page(std::move(sealed_page)),
       reader(*page.As<SignalPage>()),
-      predictor(options) {}
+      predictor(options.predictor),
+      stall(options.stall) {}
 
 DeviceState::Gate::Gate(ConnectionId id, SealedPage sealed_page)
     : connection(id), page(std::move(sealed_page)), reader(*page.As<TaskPage>()) {}
@@ -67,7 +70,7 @@ AttachAnswer DeviceState::AttachRank(const Peer& peer, const RankRequest& reques
   }
   absl::StatusOr<SealedPage> page = MakeSignalPage();
   if (!page.ok()) return NoPage(page.status());
-  rank_.emplace(peer, request, *std::move(page), options_.predictor);
+  rank_.emplace(peer, request, *std::move(page), options_);
   return PageGrant{.signal_generation = window_->signal_generation(),
                    .descriptors = {rank_->page.descriptor(), window_->descriptor()}};
 }
@@ -161,6 +164,7 @@ std::optional<AttemptKey> DeviceState::OnConnectionEnded(ConnectionId connection
 void DeviceState::EndRank(Instant now) {
   if (rank_->rank_key != 0) {
     Drain(now);
+    if (has_failure()) EndFailure(now);
     account_.OnDetached(now);
     window_->SetMode(FillMode::kOff);
     window_->RaiseSignalGeneration();
@@ -238,9 +242,11 @@ std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
   view.has_main_job = has_rank();
   if (!view.has_main_job) return view;
   const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
-  view.is_bubble_open = signal.is_open();
+  const bool is_failure = rank_->failure_begin.has_value() && signal.seq == rank_->failure_seq;
+  view.is_bubble_open = signal.is_open() || is_failure;
   view.is_in_its_bubble =
-      signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start.ns());
+      (signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start.ns())) ||
+      (is_failure && *rank_->failure_begin <= view.start);
   return view;
 }
 
@@ -301,11 +307,18 @@ void DeviceState::DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit
 void DeviceState::DrainRank(Instant now) {
   const Drained<EdgeEvent> drained = rank_->reader.Drain(now);
   // What was dropped is older than what is left.
+  if (!drained.records.empty()) {
+    rank_->stall.OnEdge(now);
+    const uint64_t moved_ns = drained.records.front().time_ns;
+    if (has_failure()) EndFailure(Instant::FromNs(static_cast<int64_t>(moved_ns)));
+  }
   if (drained.dropped > 0) {
+    rank_->predictor.IgnoreIteration();
     account_.OnEdgesDropped(drained.dropped);
     trace_.Append(DroppedRecord(rank_->rank_key, 0, drained.dropped));
   }
   for (const EdgeEvent& edge : drained.records) TakeEdge(edge);
+  rank_->predictor.OnTime(now.ns());
   for (const uint32_t slot : rank_->predictor.TakeChanged()) {
     window_->Publish(slot, rank_->predictor.WindowOf(slot));
   }
@@ -317,6 +330,8 @@ void DeviceState::DrainRank(Instant now) {
 void DeviceState::TakeEdge(const EdgeEvent& edge) {
   NameSlot(edge.slot);
   trace_.Append(EdgeTraceRecord(rank_->rank_key, edge));
+  const auto time_ns = static_cast<int64_t>(edge.time_ns);
+  if (edge.kind == EdgeKind::kIterationBegin) rank_->predictor.OnIterationBegin(time_ns);
   const EdgeEffect effect = account_.OnEdge(edge, window_->IsOffered(edge.slot));
   if (effect.closed.has_value() && effect.closed->slot < kBubbleSlots) {
     rank_->predictor.OnLength(effect.closed->slot, effect.closed->length_ns);
@@ -324,6 +339,59 @@ void DeviceState::TakeEdge(const EdgeEvent& edge) {
   if (effect.hinted_slot.has_value() && *effect.hinted_slot < kBubbleSlots) {
     rank_->predictor.OnMemoryHint(*effect.hinted_slot, static_cast<int64_t>(edge.value));
   }
+  if (edge.kind == EdgeKind::kIterationEnd) rank_->predictor.OnIterationEnd(time_ns);
+}
+
+void DeviceState::CheckStall(Instant now, const ProcessTable& processes) {
+  if (!has_rank() || rank_->request.mode == FillMode::kOff) return;
+  // An edge may have come since the last beat.
+  Drain(now);
+  const RankTotals totals = account_.rank();
+  const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
+  StallObservation seen = {.now = now,
+                           .typical_iteration = absl::ZeroDuration(),
+                           .is_bubble_open = signal.is_open(),
+                           .cpu = std::nullopt};
+  if (totals.iterations >= kIterationsKnown) {
+    seen.typical_iteration = absl::Nanoseconds(totals.iteration_p50_ns);
+  }
+  if (processes.processes().contains(rank_->peer.pid)) {
+    seen.cpu = processes.UseOfFamily(rank_->peer.pid).cpu;
+  }
+  rank_->stall.Observe(seen);
+  if (rank_->stall.is_standing() == has_failure()) return;
+  if (has_failure()) return EndFailure(now);
+  BeginFailure(signal.seq, now);
+}
+
+void DeviceState::BeginFailure(uint32_t seq, Instant now) {
+  rank_->failure_begin = now;
+  rank_->failure_seq = seq;
+  rank_->predictor.IgnoreIteration();
+  account_.OnFailureBegan(now);
+  window_->OpenFailure(seq, now, options_.failure_unit_max);
+  WakeGates(*rank_->page.As<SignalPage>());
+  v1::TraceRecord record;
+  record.mutable_failure_began()->set_rank_key(rank_->rank_key);
+  record.mutable_failure_began()->set_now_ns(now.ns());
+  record.mutable_failure_began()->set_seq(seq);
+  trace_.Append(record);
+  spdlog::warn("main_job_stands device={} main_job={} rank={}", name(), rank_->request.main_job,
+               rank_->request.rank);
+}
+
+void DeviceState::EndFailure(Instant now) {
+  const Instant end = std::max(now, *rank_->failure_begin);
+  window_->CloseFailure();
+  account_.OnFailureEnded(end);
+  v1::TraceRecord record;
+  record.mutable_failure_ended()->set_rank_key(rank_->rank_key);
+  record.mutable_failure_ended()->set_now_ns(end.ns());
+  trace_.Append(record);
+  spdlog::info("main_job_moves device={} main_job={} rank={} stood_ns={}", name(),
+               rank_->request.main_job, rank_->request.rank,
+               absl::ToInt64Nanoseconds(end - *rank_->failure_begin));
+  rank_->failure_begin.reset();
 }
 
 void DeviceState::NameSlot(uint32_t slot) {
@@ -368,30 +436,43 @@ std::vector<v1::BubbleStats> DeviceState::ReportBubbles() const {
     const std::optional<SlotName> bubble = rank_->reader.NameOf(slot);
     if (bubble.has_value()) reports.push_back(ReportBubble(slot, *bubble));
   }
+  if (account_.failures().count > 0 || has_failure()) reports.push_back(ReportFailures());
   return reports;
 }
 
-v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble) const {
-  const BubbleSummary summary = rank_->predictor.Summarise(slot);
-  const BubbleTotals& totals = account_.bubble(slot);
-  const BubbleWindow& window = rank_->predictor.WindowOf(slot);
+v1::BubbleStats DeviceState::MakeBubbleReport(const BubbleTotals& totals) const {
   v1::BubbleStats report;
   report.set_node(options_.node);
   report.set_device(name());
   report.set_main_job(rank_->request.main_job);
   report.set_rank(rank_->request.rank);
   report.set_stage(rank_->request.stage);
-  report.set_bubble_class(static_cast<v1::BubbleClass>(bubble.bubble_class));
-  report.set_ordinal(static_cast<int32_t>(bubble.ordinal));
   report.set_count(totals.count);
-  report.set_p10_ns(summary.p10_ns);
-  report.set_p50_ns(summary.p50_ns);
-  report.set_p90_ns(summary.p90_ns);
-  report.set_memory_free_bytes(window.memory_free_bytes);
   report.set_bubble_ns(totals.bubble_ns);
   report.set_offered_ns(totals.offered_ns);
   report.set_filled_ns(totals.filled_ns);
   report.set_overrun_ns(totals.overrun_ns);
+  return report;
+}
+
+v1::BubbleStats DeviceState::ReportFailures() const {
+  v1::BubbleStats report = MakeBubbleReport(account_.failures());
+  report.set_bubble_class(v1::BUBBLE_CLASS_FAILURE);
+  report.set_offer(has_failure() ? v1::BUBBLE_OFFER_YES : v1::BUBBLE_OFFER_NOT_FILLING);
+  return report;
+}
+
+v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble) const {
+  const BubbleSummary summary = rank_->predictor.Summarise(slot);
+  const BubbleTotals& totals = account_.bubble(slot);
+  const BubbleWindow& window = rank_->predictor.WindowOf(slot);
+  v1::BubbleStats report = MakeBubbleReport(totals);
+  report.set_bubble_class(static_cast<v1::BubbleClass>(bubble.bubble_class));
+  report.set_ordinal(static_cast<int32_t>(bubble.ordinal));
+  report.set_p10_ns(summary.p10_ns);
+  report.set_p50_ns(summary.p50_ns);
+  report.set_p90_ns(summary.p90_ns);
+  report.set_memory_free_bytes(window.memory_free_bytes);
   report.set_guard_ns(rank_->predictor.guard_ns(slot));
   // The predictor's reasons are about the bubble; whether the job is filled at all is another one.
   report.set_offer(window.is_offered && !window_->IsOffered(slot)

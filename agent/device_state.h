@@ -27,6 +27,7 @@
 #include "agent/attach_message.h"
 #include "agent/devices/device.h"
 #include "agent/learn/bubble_predictor.h"
+#include "agent/learn/stall_detector.h"
 #include "agent/local_service.h"
 #include "agent/page_reader.h"
 #include "agent/page_writer.h"
@@ -45,6 +46,9 @@ struct DeviceOptions {
   std::string node;
   WindowOptions window;
   PredictorOptions predictor;
+  StallOptions stall = {};
+  // Longest unit that may start while the main job stands still.
+  absl::Duration failure_unit_max = absl::Milliseconds(20);
 };
 
 class DeviceState {
@@ -88,6 +92,10 @@ class DeviceState {
 
   // Also the heartbeat of the window page.
   void Drain(Instant now);
+  // About once a second: whether the main job stands still.
+  void CheckStall(Instant now, const ProcessTable& processes);
+  // The main job stands still, and its device is offered as one open-ended bubble.
+  bool has_failure() const { return has_rank() && rank_->failure_begin.has_value(); }
   void SetParked(bool is_parked) { window_->SetParked(is_parked); }
 
   // `caps_bytes`: memory caps of the attempts here; `resident`: their number.
@@ -98,12 +106,15 @@ class DeviceState {
  private:
   struct RankSeat {
     RankSeat(const Peer& peer, const RankRequest& request, SealedPage page,
-             const PredictorOptions& options);
+             const DeviceOptions& options);
     const Peer peer;
     const RankRequest request;
     SealedPage page;
     SignalReader reader;
     BubblePredictor predictor;
+    StallDetector stall;
+    std::optional<Instant> failure_begin;
+    uint32_t failure_seq = 0;
     int32_t rank_key = 0;  // 0 until its page is sealed
     std::set<uint32_t> named_slots;
   };
@@ -139,7 +150,12 @@ class DeviceState {
   void TakeEdge(const EdgeEvent& edge);
   void TakeUnit(const DrainedUnit& drained);
   void NameSlot(uint32_t slot);
+  void BeginFailure(uint32_t seq, Instant now);
+  void EndFailure(Instant now);
   v1::BubbleStats ReportBubble(uint32_t slot, const SlotName& name) const;
+  v1::BubbleStats ReportFailures() const;
+  // With the names of device and rank filled in.
+  v1::BubbleStats MakeBubbleReport(const BubbleTotals& totals) const;
 
   const Device& device_;
   const DeviceOptions options_;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "client/pages/window_page.h"
+
 namespace pipefill {
 namespace {
 
@@ -115,7 +117,7 @@ Drained<UnitRecord> TaskReader::Drain(Instant now) {
 }
 
 bool TaskReader::Accept(uint64_t latest_ns, const UnitRecord& unit) {
-  if (unit.slot >= kBubbleSlots) return false;
+  if (unit.slot >= kBubbleSlots && unit.slot != kFailureSlot) return false;
   if (unit.bubble_begin_ns > unit.start_ns || unit.start_ns > unit.end_ns) return false;
   if (unit.end_ns < last_ns_ || unit.end_ns > latest_ns) return false;
   if (unit.latest_start_ns > kInt64Max || unit.estimate_ns > kInt64Max) return false;

@@ -74,7 +74,8 @@ class TaskReader {
 
   // What came since the last call. A unit that is returned: bubble_begin <= start <= end; ends grow
   // over the units of a task (starts may overlap the unit before: that is for the trace checker to
-  // find); its slot is in range; every number fits into an int64_t; its CPU time is at most
+  // find); its slot is in range or
+  // kFailureSlot; every number fits into an int64_t; its CPU time is at most
   // kUnitCoresMax times its length.
   Drained<UnitRecord> Drain(Instant now);
 

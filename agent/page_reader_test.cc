@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "client/pages/window_page.h"
 #include "common/owner_thread.h"
 
 namespace pipefill {
@@ -174,6 +175,12 @@ TEST_F(TaskReaderTest, ReturnsEachUnitOnce) {
   EXPECT_TRUE(reader.Drain(kNow).records.empty());
 }
 
+TEST_F(TaskReaderTest, TakesUnitsOfFailureBubbles) {
+  UnitRecord unit = Sound();
+  unit.slot = kFailureSlot;
+  EXPECT_TRUE(IsTaken(unit));
+}
+
 TEST_F(TaskReaderTest, SkipsUnitsThatMakeNoSense) {
   ASSERT_TRUE(IsTaken(Sound()));
   UnitRecord unit = Sound();
@@ -266,7 +273,7 @@ TEST(PageReaderTest, RandomPagesNeverBreakTheContract) {
       ASSERT_LE(edge.time_ns, static_cast<uint64_t>(kNow.ns()) + kRecordAheadMaxNs);
     }
     for (const UnitRecord& unit : task_reader.Drain(kNow).records) {
-      ASSERT_LT(unit.slot, kBubbleSlots);
+      ASSERT_TRUE(unit.slot < kBubbleSlots || unit.slot == kFailureSlot);
       ASSERT_LE(unit.start_ns, unit.end_ns);
     }
   }

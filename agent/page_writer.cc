@@ -7,7 +7,6 @@
 #include <climits>
 #include <cstddef>
 
-#include "client/pages/signal_page.h"
 #include "client/pages/task_page.h"
 #include "common/check.h"
 #include "common/status.h"
@@ -98,6 +97,18 @@ void WindowWriter::Publish(uint32_t slot, const BubbleWindow& published) {
   }
   if (published.is_offered) entry.offered.store(1, std::memory_order_release);
 }
+
+void WindowWriter::OpenFailure(uint32_t seq, Instant begin, absl::Duration unit_max) {
+  WindowPage& page = window();
+  page.failure_unit_max_ns.store(static_cast<uint64_t>(absl::ToInt64Nanoseconds(unit_max)),
+                                 std::memory_order_release);
+  page.failure_seq.store(seq, std::memory_order_release);
+  page.failure_begin_ns.store(static_cast<uint64_t>(begin.ns()), std::memory_order_release);
+}
+
+void WindowWriter::CloseFailure() { window().failure_begin_ns.store(0, std::memory_order_release); }
+
+void WakeGates(const SignalPage& page) { WakeAll(page.seq); }
 
 bool WindowWriter::IsOffered(uint32_t slot) const {
   if (slot >= kBubbleSlots) return false;

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "agent/learn/bubble_predictor.h"
 #include "client/pages/hold_out.h"
+#include "client/pages/signal_page.h"
 #include "client/pages/window_page.h"
 #include "common/instant.h"
 #include "common/sealed_page.h"
@@ -57,6 +58,11 @@ class WindowWriter {
 
   // REQUIRES: slot < kBubbleSlots.
   void Publish(uint32_t slot, const BubbleWindow& window);
+  // The main job stands still at this signal word: one open-ended bubble for units of at most
+  // `unit_max`. Whatever else is published stays, and so does the mode.
+  void OpenFailure(uint32_t seq, Instant begin, absl::Duration unit_max);
+  void CloseFailure();
+
   // Whether units may start in this bubble as the page stands: offered, mode kFill, not parked.
   // Hold-outs are another matter. False for slots out of range.
   bool IsOffered(uint32_t slot) const;
@@ -67,6 +73,9 @@ class WindowWriter {
 
   SealedPage page_;
 };
+
+// Wakes the gates that sleep until the rank's next edge.
+void WakeGates(const SignalPage& page);
 
 // Zeroed pages with their header filled. Not sealed against writing: call SealWriter once the rank
 // or task has mapped it.

@@ -115,6 +115,18 @@ TEST_F(WindowWriterTest, IsOfferedOnlyWhereUnitsMayStart) {
   EXPECT_FALSE(writer_->IsOffered(7));
 }
 
+TEST_F(WindowWriterTest, OpensAndClosesFailureBubblesBesideAllElse) {
+  writer_->Publish(3, Offer(kMs));
+  writer_->SetMode(FillMode::kFill);
+  writer_->OpenFailure(77, Instant::FromNs(9 * kMs), absl::Milliseconds(20));
+  EXPECT_EQ(page_.failure_seq.load(), 77u);
+  EXPECT_EQ(page_.failure_begin_ns.load(), 9u * kMs);
+  EXPECT_EQ(page_.failure_unit_max_ns.load(), 20u * kMs);
+  EXPECT_TRUE(writer_->IsOffered(3));
+  writer_->CloseFailure();
+  EXPECT_EQ(page_.failure_begin_ns.load(), 0u);
+}
+
 TEST_F(WindowWriterTest, AnotherSignalPageWithdrawsAllWindows) {
   writer_->Publish(0, Offer(kMs));
   writer_->Publish(kBubbleSlots - 1, Offer(kMs));

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "client/pages/unit_split.h"
+#include "client/pages/window_page.h"
 #include "common/check.h"
 
 namespace pipefill {
 namespace {
 
 constexpr size_t kIterationsKept = 64;
+constexpr size_t kFailuresKept = 64;
 // Ends of bubbles: later than any unit, earlier than any unit.
 constexpr int64_t kNeverSeenToEnd = std::numeric_limits<int64_t>::max();
 constexpr int64_t kNeverSeenToBegin = std::numeric_limits<int64_t>::min();
@@ -37,7 +40,9 @@ void RankAccount::OnAttached(uint32_t generation) {
   rank_ = {};
   iteration_lengths_ = RecentValues(kIterationsKept);
   iteration_begin_.reset();
+  is_iteration_broken_ = false;
   bubbles_.assign(kBubbleSlots, {});
+  failures_ = {};
 }
 
 void RankAccount::OnDetached(Instant now) {
@@ -45,6 +50,33 @@ void RankAccount::OnDetached(Instant now) {
   if (open_.has_value()) CloseBubble(std::max(now.ns(), open_->begin_ns));
   iteration_begin_.reset();
   is_attached_ = false;
+  SettleWaiting();
+}
+
+void RankAccount::OnFailureBegan(Instant now) {
+  CHECK(is_attached_ && !failure_begin_ns_.has_value());
+  failure_begin_ns_ = now.ns();
+  is_iteration_broken_ = iteration_begin_.has_value();
+  iteration_begin_.reset();
+  if (!open_.has_value()) return;
+  const int64_t until_ns = std::max(now.ns(), open_->begin_ns);
+  CountOffered(until_ns, open_->iteration);
+  open_->offered_since_ns.reset();
+  open_->has_window = false;
+  open_->counted_until_ns = until_ns;
+}
+
+void RankAccount::OnFailureEnded(Instant now) {
+  CHECK(failure_begin_ns_.has_value());
+  const PastFailure past = {.generation = generation_,
+                            .begin_ns = *failure_begin_ns_,
+                            .end_ns = std::max(now.ns(), *failure_begin_ns_)};
+  failure_begin_ns_.reset();
+  if (past_failures_.size() >= kFailuresKept) past_failures_.pop_front();
+  past_failures_.push_back(past);
+  ++failures_.count;
+  failures_.bubble_ns += past.end_ns - past.begin_ns;
+  failures_.offered_ns += past.end_ns - past.begin_ns;
   SettleWaiting();
 }
 
@@ -56,6 +88,8 @@ EdgeEffect RankAccount::OnEdge(const EdgeEvent& edge, bool is_offered) {
       ++rank_.iterations;
       if (iteration_begin_.has_value()) ++rank_.unmatched;
       iteration_begin_ = edge;
+      is_iteration_broken_ = false;
+      if (open_.has_value()) CountOffered(ToSigned(edge.time_ns), edge.iteration);
       break;
     case EdgeKind::kIterationEnd:
       EndIteration(edge);
@@ -84,6 +118,7 @@ void RankAccount::OnEdgesDropped(uint64_t count) {
 }
 
 void RankAccount::EndIteration(const EdgeEvent& edge) {
+  if (std::exchange(is_iteration_broken_, false)) return;
   const std::optional<EdgeEvent> begin = std::exchange(iteration_begin_, std::nullopt);
   if (!begin.has_value() || begin->iteration != edge.iteration || edge.time_ns < begin->time_ns) {
     ++rank_.unmatched;
@@ -104,7 +139,17 @@ void RankAccount::BeginBubble(const EdgeEvent& edge, bool is_offered) {
            .slot = edge.slot,
            .begin_ns = ToSigned(edge.time_ns),
            .iteration = edge.iteration,
-           .is_offered = is_offered && !IsHeldOut(hold_out_, edge.iteration)};
+           .has_window = is_offered,
+           .offered_since_ns = std::nullopt,
+           .offered_ns = 0,
+           .counted_until_ns = std::nullopt};
+  CountOffered(open_->begin_ns, edge.iteration);
+}
+
+void RankAccount::CountOffered(int64_t now_ns, uint64_t iteration) {
+  const std::optional<int64_t> since_ns = std::exchange(open_->offered_since_ns, std::nullopt);
+  if (since_ns.has_value()) open_->offered_ns += std::max<int64_t>(0, now_ns - *since_ns);
+  if (open_->has_window && !IsHeldOut(hold_out_, iteration)) open_->offered_since_ns = now_ns;
 }
 
 std::optional<ClosedBubble> RankAccount::EndBubble(const EdgeEvent& edge) {
@@ -126,12 +171,14 @@ ClosedBubble RankAccount::CloseBubble(int64_t end_ns) {
                                .iteration = open_->iteration,
                                .begin_ns = open_->begin_ns,
                                .length_ns = end_ns - open_->begin_ns};
-  rank_.bubble_ns += closed.length_ns;
+  CountOffered(end_ns, open_->iteration);
+  const int64_t counted_ns = open_->counted_until_ns.value_or(end_ns) - open_->begin_ns;
+  rank_.bubble_ns += counted_ns;
   if (closed.slot < kBubbleSlots) {
     BubbleTotals& totals = bubbles_[closed.slot];
     ++totals.count;
-    totals.bubble_ns += closed.length_ns;
-    if (open_->is_offered) totals.offered_ns += closed.length_ns;
+    totals.bubble_ns += counted_ns;
+    totals.offered_ns += open_->offered_ns;
   }
   RememberOpen(end_ns);
   return closed;
@@ -171,10 +218,28 @@ void RankAccount::SettleWaiting() {
 }
 
 bool RankAccount::TrySettle(const WaitingUnit& waiting) {
+  if (waiting.unit.slot == kFailureSlot) return TrySettleFailure(waiting);
   if (IsOpenOrToCome(waiting.unit)) return false;
   const PastBubble* past = FindPast(waiting.unit);
   Settle(waiting, past == nullptr ? kNeverSeenToBegin : past->end_ns);
   return true;
+}
+
+bool RankAccount::TrySettleFailure(const WaitingUnit& waiting) {
+  const UnitRecord& unit = waiting.unit;
+  const int64_t begin_ns = ToSigned(unit.bubble_begin_ns);
+  if (unit.generation == generation_ && failure_begin_ns_ == begin_ns) return false;
+  const auto past =
+      std::find_if(past_failures_.rbegin(), past_failures_.rend(), [&](const PastFailure& failure) {
+        return failure.generation == unit.generation && failure.begin_ns == begin_ns;
+      });
+  Settle(waiting, past == past_failures_.rend() ? kNeverSeenToBegin : past->end_ns);
+  return true;
+}
+
+BubbleTotals* RankAccount::TotalsOf(uint32_t slot) {
+  if (slot == kFailureSlot) return &failures_;
+  return slot < kBubbleSlots ? &bubbles_[slot] : nullptr;
 }
 
 bool RankAccount::IsOpenOrToCome(const UnitRecord& unit) const {
@@ -190,9 +255,10 @@ void RankAccount::Settle(const WaitingUnit& waiting, int64_t bubble_end_ns) {
   const UnitRecord& unit = waiting.unit;
   const UnitSplit split = SplitUnit(ToSigned(unit.start_ns), ToSigned(unit.end_ns),
                                     ToSigned(unit.cpu_ns), bubble_end_ns);
-  if (unit.generation == generation_ && unit.slot < kBubbleSlots) {
-    AddTo(bubbles_[unit.slot].filled_ns, split.in_bubble_ns);
-    AddTo(bubbles_[unit.slot].overrun_ns, split.overrun_ns);
+  BubbleTotals* const totals = TotalsOf(unit.slot);
+  if (unit.generation == generation_ && totals != nullptr) {
+    AddTo(totals->filled_ns, split.in_bubble_ns);
+    AddTo(totals->overrun_ns, split.overrun_ns);
   }
   const auto task = tasks_.find(waiting.task_key);
   if (task != tasks_.end()) AddTo(task->second.overrun_ns, split.overrun_ns);

@@ -13,6 +13,14 @@
 //                   +-------- its bubble has begun, but the end was missed --> all of it inside
 //                   +-------- no bubble began when and as it says -----------> all of it overrun
 //
+// While the main job stands still (agent/learn/stall_detector.h) its device is one bubble beside
+// the others, between OnFailureBegan and OnFailureEnded. Its units carry kFailureSlot and are split
+// at its end. Of a bubble that was open at its begin only what came before is counted, and the
+// iteration in which it lies is not.
+//
+// A bubble may go on over the end of its iteration, into the next one. It belongs to the one in
+// which it began; only what was offered of it goes by the hold-out of each.
+//
 // Bubbles that closed are remembered (the last kClosedBubblesKept), so a unit may also arrive later
 // than the end of its bubble. Ranks come and go; tasks stay, and so do their totals.
 //
@@ -95,6 +103,11 @@ class RankAccount {
   // not.
   void OnDetached(Instant now);
 
+  // The main job stands still from now on, and moves again. OnDetached does not end a failure.
+  // REQUIRES: a rank is attached, and no failure, or one, is under way.
+  void OnFailureBegan(Instant now);
+  void OnFailureEnded(Instant now);
+
   // `is_offered`: for a bubble's begin, WindowWriter::IsOffered(edge.slot); otherwise unused.
   // REQUIRES: a rank is attached.
   EdgeEffect OnEdge(const EdgeEvent& edge, bool is_offered);
@@ -108,6 +121,8 @@ class RankAccount {
   RankTotals rank() const;
   // Zeroes for slots that were not seen. REQUIRES: slot < kBubbleSlots.
   const BubbleTotals& bubble(uint32_t slot) const;
+  // Of all times the main job stood still; all of it counts as offered.
+  const BubbleTotals& failures() const { return failures_; }
   // Zeroes for tasks that were not seen. Units that wait count as inside for now: their bubble was
   // still open when they were read.
   TaskTotals task(int32_t task_key) const;
@@ -119,7 +134,17 @@ class RankAccount {
     uint32_t slot = kNoSlot;
     int64_t begin_ns = 0;
     uint64_t iteration = 0;
-    bool is_offered = false;
+    bool has_window = false;
+    // While it is offered: since when, not yet counted in offered_ns.
+    std::optional<int64_t> offered_since_ns;
+    int64_t offered_ns = 0;
+    // What comes later is not counted: the main job stood still.
+    std::optional<int64_t> counted_until_ns;
+  };
+  struct PastFailure {
+    uint32_t generation = 0;
+    int64_t begin_ns = 0;
+    int64_t end_ns = 0;
   };
   struct PastBubble {
     uint32_t generation = 0;
@@ -135,6 +160,8 @@ class RankAccount {
   void BeginBubble(const EdgeEvent& edge, bool is_offered);
   std::optional<ClosedBubble> EndBubble(const EdgeEvent& edge);
   void EndIteration(const EdgeEvent& edge);
+  // Counts what was offered of the open bubble up to now; from there on it goes by `iteration`.
+  void CountOffered(int64_t now_ns, uint64_t iteration);
   // Counts the open bubble.
   ClosedBubble CloseBubble(int64_t end_ns);
   // The open bubble's end was missed.
@@ -144,6 +171,9 @@ class RankAccount {
   // Splits what can be split by now.
   void SettleWaiting();
   bool TrySettle(const WaitingUnit& waiting);
+  bool TrySettleFailure(const WaitingUnit& waiting);
+  // Where units of `slot` are counted; nullptr: nowhere.
+  BubbleTotals* TotalsOf(uint32_t slot);
   bool IsOpenOrToCome(const UnitRecord& unit) const;
   void Settle(const WaitingUnit& waiting, int64_t bubble_end_ns);
   const PastBubble* FindPast(const UnitRecord& unit) const;
@@ -156,6 +186,10 @@ class RankAccount {
   RecentValues iteration_lengths_;
   std::optional<OpenBubble> open_;
   std::optional<EdgeEvent> iteration_begin_;
+  bool is_iteration_broken_ = false;  // its begin was seen, but it does not count
+  std::optional<int64_t> failure_begin_ns_;
+  BubbleTotals failures_;
+  std::deque<PastFailure> past_failures_;
   std::vector<BubbleTotals> bubbles_;  // kBubbleSlots
   std::deque<PastBubble> past_;
   std::deque<WaitingUnit> waiting_;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "client/pages/window_page.h"
+
 namespace pipefill {
 namespace {
 
@@ -271,6 +273,105 @@ TEST_F(RankAccountTest, AbsurdUnitsChangeNoOtherTotals) {
   for (uint32_t slot = 0; slot < kBubbleSlots; ++slot) {
     EXPECT_EQ(account_.bubble(slot).overrun_ns, 0);
   }
+}
+
+// A unit while the main job stood still since `begin_ms`.
+UnitRecord UnitInFailure(int64_t begin_ms, int64_t start_ms, int64_t cpu_ms) {
+  UnitRecord unit = UnitIn(1, start_ms, cpu_ms, begin_ms);
+  unit.slot = kFailureSlot;
+  return unit;
+}
+
+class FailureTest : public RankAccountTest {
+ protected:
+  void Stand(int64_t at_ms) { account_.OnFailureBegan(Instant::FromNs(at_ms * kMs)); }
+  void Move(int64_t at_ms) { account_.OnFailureEnded(Instant::FromNs(at_ms * kMs)); }
+};
+
+TEST_F(FailureTest, IsABubbleOfItsOwnAllOfItOffered) {
+  Stand(100);
+  Move(400);
+  EXPECT_EQ(account_.failures().count, 1);
+  EXPECT_EQ(account_.failures().bubble_ns, 300 * kMs);
+  EXPECT_EQ(account_.failures().offered_ns, 300 * kMs);
+  EXPECT_EQ(account_.rank().bubble_ns, 0);
+}
+
+TEST_F(FailureTest, ItsUnitsAreSplitAtItsEnd) {
+  Stand(100);
+  account_.OnUnit(kTask, UnitInFailure(100, 110, 20));
+  account_.OnUnit(kTask, UnitInFailure(100, 390, 20));
+  EXPECT_EQ(account_.waiting_units(), 2u);
+  Move(400);
+  EXPECT_EQ(account_.waiting_units(), 0u);
+  EXPECT_EQ(account_.failures().filled_ns, 30 * kMs);
+  EXPECT_EQ(account_.failures().overrun_ns, 10 * kMs);
+  ExpectTask(30, 10);
+}
+
+TEST_F(FailureTest, UnitsThatArriveAfterItsEndAreSplitAsWell) {
+  Stand(100);
+  Move(400);
+  account_.OnUnit(kTask, UnitInFailure(100, 390, 20));
+  ExpectTask(10, 10);
+}
+
+TEST_F(FailureTest, UnitsOfNoFailureAreOverrun) {
+  Stand(100);
+  account_.OnUnit(kTask, UnitInFailure(90, 110, 20));
+  ExpectTask(0, 20);
+}
+
+TEST_F(FailureTest, OnlyWhatCameBeforeOfAnOpenBubbleCounts) {
+  Begin(10, 1);
+  Stand(30);
+  Move(900);
+  const EdgeEffect effect = End(900, 2);
+  EXPECT_TRUE(effect.closed.has_value());
+  EXPECT_EQ(account_.bubble(kSlot).bubble_ns, 20 * kMs);
+  EXPECT_EQ(account_.bubble(kSlot).offered_ns, 20 * kMs);
+  EXPECT_EQ(account_.rank().bubble_ns, 20 * kMs);
+}
+
+TEST_F(FailureTest, ItsIterationDoesNotCountAndIsNotCalledUnmatched) {
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 0, 0), false);
+  Stand(30);
+  Move(900);
+  account_.OnEdge(Edge(EdgeKind::kIterationEnd, 910, 0), false);
+  EXPECT_EQ(account_.rank().iteration_ns, 0);
+  EXPECT_EQ(account_.rank().unmatched, 0);
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 920, 0), false);
+  account_.OnEdge(Edge(EdgeKind::kIterationEnd, 930, 0), false);
+  EXPECT_EQ(account_.rank().iteration_ns, 10 * kMs);
+}
+
+TEST_F(RankAccountTest, BubbleOverTheEndOfAnIterationBelongsToTheOneInWhichItBegan) {
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 0, 0, 1), false);
+  Begin(10, 1, 1);
+  account_.OnEdge(Edge(EdgeKind::kIterationEnd, 20, 1, 1), false);
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 22, 1, 2), false);
+  account_.OnUnit(kTask, UnitIn(1, 15, 10));
+  const EdgeEffect effect = End(30, 2);
+  ASSERT_TRUE(effect.closed.has_value());
+  EXPECT_EQ(effect.closed->iteration, 1u);
+  EXPECT_EQ(effect.closed->length_ns, 20 * kMs);
+  EXPECT_EQ(account_.rank().iteration_ns, 20 * kMs);
+  EXPECT_EQ(account_.rank().unmatched, 0);
+  ExpectTask(10, 0);
+}
+
+TEST_F(RankAccountTest, OfferOfABubbleOverTheEndOfAnIterationGoesByTheHoldOutOfEach) {
+  const HoldOut hold_out = {.block_iterations = 1, .one_in = 2};
+  uint64_t held_out = 0;
+  while (!IsHeldOut(hold_out, held_out) || IsHeldOut(hold_out, held_out + 1)) ++held_out;
+  RankAccount account(hold_out);
+  account.OnAttached(1);
+  account.OnEdge(Edge(EdgeKind::kBubbleBegin, 10, 1, held_out), true);
+  account.OnEdge(Edge(EdgeKind::kIterationEnd, 14, 1, held_out), false);
+  account.OnEdge(Edge(EdgeKind::kIterationBegin, 15, 1, held_out + 1), false);
+  account.OnEdge(Edge(EdgeKind::kBubbleEnd, 30, 2, held_out + 1), true);
+  EXPECT_EQ(account.bubble(kSlot).bubble_ns, 20 * kMs);
+  EXPECT_EQ(account.bubble(kSlot).offered_ns, 15 * kMs);
 }
 
 }  // namespace

@@ -152,7 +152,10 @@ void pf_memory_hint(pf_main_job* job, uint64_t free_bytes) {
   job->job.recorder()->MemoryHint(free_bytes);
 }
 
-void pf_detach(pf_main_job* job) { delete job; }
+void pf_detach(pf_main_job* job) {
+  if (job != nullptr && job->job.recorder() != nullptr) job->job.recorder()->Detach();
+  delete job;
+}
 
 int pf_task_attach(const pf_task_options* options, pf_task** task) {
   if (task == nullptr) return Report(PF_BAD_ARGUMENT, "attach refused: task is NULL");

@@ -67,7 +67,7 @@ PF_EXPORT int pf_attach(const pf_attach_options* options, pf_main_job** job);
 PF_EXPORT int pf_is_attached(const pf_main_job* job);
 
 /* One training step. Numbers grow by one from any start, equal on all ranks. An open bubble or chunk
- * ends with the iteration. */
+ * ends with the iteration, but see PF_CHUNK_OPTIMIZER. */
 PF_EXPORT void pf_iteration_begin(pf_main_job* job, uint64_t iteration);
 PF_EXPORT void pf_iteration_end(pf_main_job* job);
 
@@ -85,7 +85,12 @@ PF_EXPORT void pf_bubble_end(pf_main_job* job);
 
 /* Instead of bubbles: report compute chunks; every gap inside an iteration is a bubble, named from
  * the order of chunks in the iteration before (head, middle, scattered, tail). Do not mix with
- * pf_bubble_* on one handle. */
+ * pf_bubble_* on one handle.
+ * Chunks must cover all that the main job does on its device: what runs outside of them, an optimizer
+ * step, the loading of data, shares the device with fill jobs. An iteration in which all is done, the
+ * optimizer as PF_CHUNK_OPTIMIZER, leaves nothing to do until the next one: the gap behind its last
+ * chunk goes on over the iteration's end, up to the first chunk of the next, as one bubble. Without
+ * that chunk it ends with the iteration. */
 #define PF_CHUNK_FORWARD 1
 #define PF_CHUNK_BACKWARD 2
 #define PF_CHUNK_OPTIMIZER 3

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "agent/learn/latest_start.h"
 #include "common/check.h"
@@ -15,6 +16,8 @@ constexpr size_t kSamplesAfterChange = 4;
 constexpr double kMemoryShare = 0.1;
 // Of the memory that is free, this part stays untouched.
 constexpr int64_t kHeadRoomParts = 20;
+// Lengths that wait. A rank that never ends its iteration is learned from all the same.
+constexpr size_t kPendingMax = 4096;
 
 bool IsRatio(double value) { return value > 0.0 && value < 1.0; }
 
@@ -24,6 +27,7 @@ BubblePredictor::BubblePredictor(const PredictorOptions& options)
     : options_(options),
       overrun_ratio_(options.overrun_ratio),
       slots_(kBubbleSlots, Slot(options.samples_max)) {
+  withheld_window_.verdict = OfferVerdict::kUncertain;
   CHECK(IsRatio(options.overrun_ratio));
   CHECK(options.samples_min >= 1 && options.samples_min <= options.samples_max);
   CHECK(options.outlier_ratio >= 1.0);
@@ -31,16 +35,72 @@ BubblePredictor::BubblePredictor(const PredictorOptions& options)
   CHECK(std::is_sorted(options.unit_ns.begin(), options.unit_ns.end()));
 }
 
+void BubblePredictor::OnIterationBegin(int64_t now_ns) {
+  pending_.clear();
+  iterations_.OnBegin(now_ns);
+  SetWithheld(false);
+}
+
+void BubblePredictor::OnIterationEnd(int64_t now_ns) {
+  if (!iterations_.is_open()) return;
+  SetWithheld(false);
+  if (std::exchange(is_ignored_, false)) {
+    iterations_.Abandon();
+    pending_.clear();
+    return;
+  }
+  const IterationKind kind = iterations_.OnEnd(now_ns);
+  if (kind == IterationKind::kNewLength) LearnAll(held_);
+  if (kind == IterationKind::kUsual) held_.clear();
+  if (kind == IterationKind::kUsual || kind == IterationKind::kNewLength) LearnAll(pending_);
+  if (kind == IterationKind::kLength) {
+    held_.insert(held_.end(), pending_.begin(), pending_.end());
+  }
+  pending_.clear();
+}
+
+void BubblePredictor::IgnoreIteration() {
+  is_ignored_ = true;
+  pending_.clear();
+}
+
+void BubblePredictor::OnTime(int64_t now_ns) {
+  const int64_t shortest_ns = absl::ToInt64Nanoseconds(options_.withhold_min);
+  SetWithheld(iterations_.typical_ns() >= shortest_ns && iterations_.IsUnusual(now_ns));
+}
+
+void BubblePredictor::SetWithheld(bool is_withheld) {
+  if (is_withheld == is_withheld_) return;
+  is_withheld_ = is_withheld;
+  for (Slot& slot : slots_) slot.is_changed = slot.is_changed || slot.count > 0;
+}
+
 void BubblePredictor::OnLength(uint32_t slot_index, int64_t length_ns) {
   if (slot_index >= kBubbleSlots || length_ns < 0) return;
-  Slot& slot = slots_[slot_index];
-  ++slot.count;
-  if (slot.count == 1) return;
-  const int64_t learned_ns = std::clamp<int64_t>(length_ns, 1, kBubbleLengthMaxNs);
+  const bool is_first = slots_[slot_index].count++ == 0;
+  const Length length = {.slot = slot_index,
+                         .length_ns = std::clamp<int64_t>(length_ns, 1, kBubbleLengthMaxNs)};
+  if (!iterations_.is_open()) {
+    if (!std::exchange(is_ignored_, false) && !is_first) Learn(length);
+    return;
+  }
+  iterations_.OnBubble(slot_index);
+  if (is_ignored_) return;
+  pending_.push_back(length);
+  if (pending_.size() >= kPendingMax) LearnAll(pending_);
+}
+
+void BubblePredictor::LearnAll(std::vector<Length>& lengths) {
+  for (const Length& length : lengths) Learn(length);
+  lengths.clear();
+}
+
+void BubblePredictor::Learn(const Length& length) {
+  Slot& slot = slots_[length.slot];
   const size_t of_new_kind = slot.lengths.size() < options_.samples_min
                                  ? 0
-                                 : slot.changes.OnLength(slot.lengths.sorted(), learned_ns);
-  slot.lengths.Add(learned_ns);
+                                 : slot.changes.OnLength(slot.lengths.sorted(), length.length_ns);
+  slot.lengths.Add(length.length_ns);
   if (of_new_kind > 0) slot.lengths.KeepNewest(of_new_kind);
   slot.was_learned = slot.was_learned || slot.lengths.size() >= options_.samples_min;
   Touch(slot);
@@ -149,6 +209,7 @@ UnitLadder BubblePredictor::MakeStaticTable(const Slot& slot) const {
 
 const BubbleWindow& BubblePredictor::WindowOf(uint32_t slot) const {
   CHECK(slot < kBubbleSlots);
+  if (is_withheld_) return withheld_window_;
   RebuildWindow(slots_[slot]);
   return slots_[slot].window;
 }

@@ -1,17 +1,23 @@
 // Learns how long the bubbles of one rank last and how much memory is free in them, and says up to
 // when units may start in each. One entry per slot of the rank's signal page.
 //
-//   lengths --> last 64 --> set aside the far too long --> table of latest starts, less the guard
+//   lengths of a usual iteration --> last 64 --> set aside the far too long
+//                                                    --> table of latest starts, less the guard
 //
 // A slot is offered when samples_min lengths are kept (a few, once it was offered before), their
 // median reaches bubble_min, and some unit keeps the promise.
-//   - The first length of a slot is not learned: in its first iteration a training run compiles,
-//     connects and allocates.
+//   - Iterations of another kind (the first, an evaluation, a checkpoint: iteration_filter.h) teach
+//     nothing: lengths wait for the end of their iteration, and are dropped there. Of a rank that
+//     reports no iterations the first length of each slot is dropped instead.
 //   - Change: lengths that are of another kind than those kept (change_detector.h) are the new
 //     normal; everything older is dropped at once.
 //   - A length beyond `outlier_ratio` times the median (a checkpoint, an evaluation) is kept, so
 //     that it can become the new normal, but is left out of the table. That is the careful side: a
 //     long length can only make later starts look safer.
+//
+// An iteration of another kind may show while it runs. Then nothing is offered until the next one
+// begins. That helps only if iterations are much longer than the time between two calls of OnTime,
+// and it is never complete: bubbles before the first deviation have been filled as usual by then.
 //
 // Under the static rule, which is there to compare with, a unit must end within a fixed share of
 // the median length, as in PipeFill; overrun_ratio and guards then mean nothing.
@@ -28,6 +34,7 @@
 
 #include "absl/time/time.h"
 #include "agent/learn/change_detector.h"
+#include "agent/learn/iteration_filter.h"
 #include "agent/learn/recent_values.h"
 #include "agent/learn/start_table.h"
 #include "client/pages/window_page.h"
@@ -44,6 +51,8 @@ struct PredictorOptions {
   double outlier_ratio = 5.0;
   // Unit lengths, growing.
   UnitLadder unit_ns = kDefaultUnitLadder;
+  // Iterations shorter than this are over before withholding could help.
+  absl::Duration withhold_min = absl::Milliseconds(50);
 };
 
 // Values equal those of pipefill.v1.BubbleOffer.
@@ -51,7 +60,7 @@ enum class OfferVerdict : uint8_t {
   kYes = 1,
   kTooFew = 2,     // seen too few times
   kTooShort = 3,   // median below bubble_min
-  kUncertain = 4,  // no unit length keeps the promise
+  kUncertain = 4,  // no unit length keeps the promise, or the iteration is not a usual one
 };
 
 // What may be published for one bubble; goes into a WindowEntry as it is.
@@ -80,6 +89,16 @@ class BubblePredictor {
  public:
   // REQUIRES: options within the ranges named there.
   explicit BubblePredictor(const PredictorOptions& options);
+
+  // An iteration begins and ends; times grow. Without them every length is learned as it comes.
+  void OnIterationBegin(int64_t now_ns);
+  void OnIterationEnd(int64_t now_ns);
+  // Something was not seen, or was no ordinary work: the open iteration teaches nothing, or if none
+  // is open the next one or the next length, whichever comes first.
+  void IgnoreIteration();
+  // Call now and then: withholds all windows while the open iteration is seen not to be a usual
+  // one.
+  void OnTime(int64_t now_ns);
 
   // A bubble of `slot` ended. Slots >= kBubbleSlots and negative lengths are ignored: both come
   // from pages.
@@ -121,6 +140,14 @@ class BubblePredictor {
     BubbleWindow window;
   };
 
+  struct Length {
+    uint32_t slot = 0;
+    int64_t length_ns = 0;
+  };
+
+  void Learn(const Length& length);
+  void LearnAll(std::vector<Length>& lengths);
+  void SetWithheld(bool is_withheld);
   void Touch(Slot& slot) const;
   void TouchAll();
   void RebuildWindow(Slot& slot) const;
@@ -131,6 +158,12 @@ class BubblePredictor {
   const PredictorOptions options_;
   double overrun_ratio_;
   double static_share_ = 0.0;
+  IterationFilter iterations_;
+  bool is_ignored_ = false;      // see IgnoreIteration
+  std::vector<Length> pending_;  // of the open iteration
+  std::vector<Length> held_;     // of kLength iterations, in case such lengths become usual
+  bool is_withheld_ = false;
+  BubbleWindow withheld_window_;
   // kBubbleSlots. Mutable: windows are made when somebody looks.
   mutable std::vector<Slot> slots_;
 };

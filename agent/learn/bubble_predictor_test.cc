@@ -203,5 +203,131 @@ TEST(BubblePredictorTest, AbsurdLengthsStayWithinBounds) {
   EXPECT_FALSE(predictor.WindowOf(kSlot).is_offered);
 }
 
+// A rank with two bubbles in each iteration.
+class IterationsTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kOther = kSlot + 1;
+
+  void Iterate(int times, int64_t length_ms = 10, int64_t rest_ms = 80) {
+    for (int i = 0; i < times; ++i) {
+      predictor_.OnIterationBegin(now_ns_);
+      EndBubble(kSlot, length_ms);
+      EndBubble(kOther, 10);
+      now_ns_ += rest_ms * kMs;
+      predictor_.OnIterationEnd(now_ns_);
+    }
+  }
+  void EndBubble(uint32_t slot, int64_t length_ms) {
+    now_ns_ += length_ms * kMs;
+    predictor_.OnLength(slot, length_ms * kMs);
+  }
+  int64_t p90_ms() const { return predictor_.Summarise(kSlot).p90_ns / kMs; }
+  bool is_offered() const { return predictor_.WindowOf(kSlot).is_offered; }
+
+  BubblePredictor predictor_{PredictorOptions()};
+  int64_t now_ns_ = 0;
+};
+
+TEST_F(IterationsTest, OffersAfterTheFirstAndEightUsualIterations) {
+  Iterate(1, 900);
+  Iterate(7);
+  EXPECT_FALSE(is_offered());
+  Iterate(1);
+  EXPECT_TRUE(is_offered());
+  EXPECT_EQ(p90_ms(), 10);
+}
+
+TEST_F(IterationsTest, LearnsNothingFromTheBubblesOfACheckpointIteration) {
+  Iterate(40);
+  for (int i = 0; i < 10; ++i) {
+    Iterate(1, 14, 900);
+    Iterate(3);
+  }
+  EXPECT_EQ(p90_ms(), 10);
+}
+
+TEST_F(IterationsTest, LearnsNothingFromAnEvaluation) {
+  Iterate(40);
+  for (int i = 0; i < 20; ++i) {
+    predictor_.OnIterationBegin(now_ns_);
+    EndBubble(kSlot, 3);
+    now_ns_ += 80 * kMs;
+    predictor_.OnIterationEnd(now_ns_);
+    Iterate(20);
+  }
+  EXPECT_EQ(predictor_.Summarise(kSlot).p10_ns, 10 * kMs);
+}
+
+TEST_F(IterationsTest, LearnsAllOfALastingSlowDownFromItsFourthIterationOn) {
+  Iterate(70);
+  Iterate(3, 40, 300);
+  EXPECT_EQ(p90_ms(), 10);
+  Iterate(1, 40, 300);
+  EXPECT_EQ(p90_ms(), 10);
+  Iterate(1, 40, 300);
+  EXPECT_EQ(p90_ms(), 40);
+  EXPECT_EQ(predictor_.Summarise(kSlot).p10_ns, 40 * kMs);
+}
+
+TEST_F(IterationsTest, FollowsAStepByThreeTenthsWithinEightIterations) {
+  for (const int64_t length_ms : {13, 7, 10}) {
+    Iterate(64);
+    Iterate(8, length_ms);
+    EXPECT_EQ(predictor_.Summarise(kSlot).p10_ns, length_ms * kMs);
+    EXPECT_EQ(p90_ms(), length_ms);
+  }
+}
+
+TEST_F(IterationsTest, WithholdsTheRestOfAnIterationThatTakesAnotherCourse) {
+  Iterate(40);
+  predictor_.OnIterationBegin(now_ns_);
+  predictor_.OnTime(now_ns_);
+  EXPECT_TRUE(is_offered());
+  EndBubble(kOther, 10);
+  predictor_.OnTime(now_ns_);
+  EXPECT_FALSE(is_offered());
+  EXPECT_EQ(predictor_.TakeChanged(), (std::vector<uint32_t>{kSlot, kOther}));
+  now_ns_ += 80 * kMs;
+  predictor_.OnIterationEnd(now_ns_);
+  EXPECT_TRUE(is_offered());
+}
+
+TEST_F(IterationsTest, WithholdsTheRestOfAnIterationThatIsFarTooLong) {
+  Iterate(40);
+  predictor_.OnIterationBegin(now_ns_);
+  predictor_.OnTime(now_ns_ + 140 * kMs);
+  EXPECT_TRUE(is_offered());
+  predictor_.OnTime(now_ns_ + 160 * kMs);
+  EXPECT_FALSE(is_offered());
+  predictor_.OnIterationBegin(now_ns_ + 500 * kMs);
+  EXPECT_TRUE(is_offered());
+}
+
+TEST_F(IterationsTest, WithholdsNothingInShortIterations) {
+  Iterate(40, 10, 20);
+  predictor_.OnIterationBegin(now_ns_);
+  EndBubble(kOther, 10);
+  predictor_.OnTime(now_ns_ + 900 * kMs);
+  EXPECT_TRUE(is_offered());
+}
+
+TEST_F(IterationsTest, AnIgnoredIterationTeachesNothing) {
+  Iterate(40);
+  predictor_.OnIterationBegin(now_ns_);
+  EndBubble(kSlot, 900);
+  predictor_.IgnoreIteration();
+  EndBubble(kOther, 900);
+  predictor_.OnIterationEnd(now_ns_);
+  Iterate(1);
+  EXPECT_EQ(predictor_.Summarise(kSlot).p90_ns, 10 * kMs);
+  EXPECT_EQ(predictor_.Summarise(kOther).p90_ns, 10 * kMs);
+}
+
+TEST_F(IterationsTest, LearnsFromARankThatNeverEndsItsIteration) {
+  predictor_.OnIterationBegin(now_ns_);
+  for (int i = 0; i < 5'000; ++i) EndBubble(kSlot, 10);
+  EXPECT_TRUE(is_offered());
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -10,7 +10,8 @@ BubbleNames::Found BubbleNames::FindOrAdd(uint32_t name) {
     if (names_[slot] == name) return {.slot = slot, .is_new = false};
     entry = (entry + 1) % kTableSize;
   }
-  if (used_ == kBubbleSlots) return {};
+  const bool is_scattered = name >> 24 == static_cast<uint32_t>(BubbleClass::kScattered);
+  if (used_ >= kBubbleSlots - (is_scattered ? kSlotsReserved : 0)) return {};
   const uint32_t slot = used_++;
   names_[slot] = name;
   slots_plus_1_[entry] = static_cast<uint16_t>(slot + 1);

@@ -1,5 +1,7 @@
 // Gives every (class, ordinal) of a rank its slot in the pages: slots are numbered in the order in
-// which names appear first, and never change. Looking up allocates nothing.
+// which names appear first, and never change. The last kSlotsReserved are not for scattered
+// bubbles: those are many and short, and a long schedule of them must not leave head, middle and
+// tail without one. Looking up allocates nothing.
 //
 // Pure.
 #ifndef CLIENT_MAIN_JOB_BUBBLE_NAMES_H_
@@ -13,10 +15,12 @@
 
 namespace pipefill::sdk {
 
+inline constexpr uint32_t kSlotsReserved = 16;
+
 class BubbleNames {
  public:
   struct Found {
-    uint32_t slot = kNoSlot;  // kNoSlot: all slots belong to other names
+    uint32_t slot = kNoSlot;  // kNoSlot: all that it may have belong to other names
     bool is_new = false;      // it was given out by this call
   };
 

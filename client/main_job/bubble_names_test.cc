@@ -27,15 +27,26 @@ TEST(BubbleNamesTest, SaysOnceThatANameIsNew) {
 TEST(BubbleNamesTest, HasNoSlotBeyondTheLastButKeepsTheOthers) {
   BubbleNames names;
   for (uint32_t i = 0; i < kBubbleSlots; ++i) {
-    ASSERT_EQ(names.FindOrAdd(PackBubbleName(BubbleClass::kScattered, i)).slot, i);
+    ASSERT_EQ(names.FindOrAdd(PackBubbleName(BubbleClass::kCustom, i)).slot, i);
   }
 
-  const BubbleNames::Found late = names.FindOrAdd(PackBubbleName(BubbleClass::kScattered, 1000));
+  const BubbleNames::Found late = names.FindOrAdd(PackBubbleName(BubbleClass::kCustom, 1000));
   EXPECT_EQ(late.slot, kNoSlot);
   EXPECT_FALSE(late.is_new);
   for (uint32_t i = 0; i < kBubbleSlots; ++i) {
-    EXPECT_EQ(names.FindOrAdd(PackBubbleName(BubbleClass::kScattered, i)).slot, i);
+    EXPECT_EQ(names.FindOrAdd(PackBubbleName(BubbleClass::kCustom, i)).slot, i);
   }
+}
+
+TEST(BubbleNamesTest, ScatteredBubblesLeaveSomeSlotsToTheOthers) {
+  BubbleNames names;
+  for (uint32_t i = 0; i < kBubbleSlots; ++i) {
+    const bool has_slot = i < kBubbleSlots - kSlotsReserved;
+    const BubbleNames::Found found = names.FindOrAdd(PackBubbleName(BubbleClass::kScattered, i));
+    ASSERT_EQ(found.slot, has_slot ? i : kNoSlot);
+  }
+  EXPECT_EQ(names.FindOrAdd(PackBubbleName(BubbleClass::kTail, 300)).slot,
+            kBubbleSlots - kSlotsReserved);
 }
 
 RC_GTEST_PROP(BubbleNamesTest, DifferentNamesNeverShareASlot, ()) {

@@ -14,6 +14,7 @@ void ChunkOrder::AddChunk(int kind) {
     if (has_forward_ && !has_backward_) current_.middle = current_.chunks;
     has_backward_ = true;
   }
+  if (kind == PF_CHUNK_OPTIMIZER) current_.has_optimizer = true;
   ++current_.chunks;
 }
 

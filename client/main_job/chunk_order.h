@@ -12,6 +12,10 @@
 // one evaluation step in between renames nothing. Until an order is learned all bubbles but the
 // head are scattered.
 //
+// Where nothing lies between the tail and the head of the next iteration they are one bubble, a
+// tail. That can be told of iterations whose order is the learned one and holds an optimizer chunk:
+// all of it is done, and the iteration's work on the device with it.
+//
 // Pure.
 #ifndef CLIENT_MAIN_JOB_CHUNK_ORDER_H_
 #define CLIENT_MAIN_JOB_CHUNK_ORDER_H_
@@ -32,6 +36,12 @@ class ChunkOrder {
   // The iteration is complete.
   void EndIteration();
 
+  // Whether the bubble after the last chunk goes on over the end of the iteration. Ask before
+  // EndIteration.
+  bool joins_next_head() const {
+    return is_learned_ && learned_.has_optimizer && current_ == learned_;
+  }
+
   // PackBubbleName of the bubble that begins now.
   uint32_t bubble_name() const;
 
@@ -42,6 +52,7 @@ class ChunkOrder {
   struct Shape {
     uint32_t chunks = 0;
     uint32_t middle = kNone;  // number of the bubble before the first backward chunk
+    bool has_optimizer = false;
     bool operator==(const Shape&) const = default;
   };
 

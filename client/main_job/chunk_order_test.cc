@@ -84,6 +84,30 @@ TEST(ChunkOrderTest, CountsOptimizerAndOtherChunks) {
   EXPECT_EQ(RunIteration(order, "FBxO"), "hmsst");
 }
 
+bool JoinsNextHead(ChunkOrder& order, const std::string& chunks) {
+  order.StartIteration();
+  for (const char chunk : chunks) order.AddChunk(KindOf(chunk));
+  const bool joins = order.joins_next_head();
+  order.EndIteration();
+  return joins;
+}
+
+TEST(ChunkOrderTest, TailJoinsTheNextHeadWhenTheLearnedOrderWithItsOptimizerIsDone) {
+  ChunkOrder order;
+  EXPECT_FALSE(JoinsNextHead(order, "FFBBO"));
+  EXPECT_TRUE(JoinsNextHead(order, "FFBBO"));
+}
+
+TEST(ChunkOrderTest, TailJoinsNothingWhenTheOptimizerIsNotReportedOrTheOrderIsAnother) {
+  ChunkOrder no_optimizer;
+  JoinsNextHead(no_optimizer, "FFBB");
+  EXPECT_FALSE(JoinsNextHead(no_optimizer, "FFBB"));
+  ChunkOrder evaluation;
+  JoinsNextHead(evaluation, "FFBBO");
+  EXPECT_FALSE(JoinsNextHead(evaluation, "FF"));
+  EXPECT_FALSE(JoinsNextHead(evaluation, "FFBB"));
+}
+
 TEST(ChunkOrderTest, KeepsNamesThroughOneDifferentIteration) {
   ChunkOrder order;
   RunIteration(order, "FFBB");

@@ -19,6 +19,7 @@ void EdgeRecorder::IterationBegin(uint64_t iteration) {
     CloseAll(now_ns);
     Push(EdgeKind::kIterationEnd, now_ns);
   }
+  const uint64_t iteration_before = iteration_;
   in_iteration_ = true;
   iteration_ = iteration;
   iteration_begin_ns_ = now_ns;
@@ -26,13 +27,23 @@ void EdgeRecorder::IterationBegin(uint64_t iteration) {
   Push(EdgeKind::kIterationBegin, now_ns);
   is_first_edge_next_ = true;
   order_.StartIteration();
-  if (reporting_ == Reporting::kChunks) OpenBubble(order_.bubble_name(), now_ns);
+  if (reporting_ != Reporting::kChunks) return;
+  if (is_bubble_open()) return GoOnInIteration(now_ns, iteration_before);
+  OpenBubble(order_.bubble_name(), now_ns);
+}
+
+// The open bubble is now this iteration's head as well.
+void EdgeRecorder::GoOnInIteration(uint64_t now_ns, uint64_t iteration_before) {
+  // Gates that the hold-out before kept asleep wait for an edge, and none comes.
+  if (!IsFillAllowed(*window_, now_ns, iteration_before)) WakeGates(now_ns);
 }
 
 void EdgeRecorder::IterationEnd() {
   if (!in_iteration_) return CountMisplaced();
   const uint64_t now_ns = clock_.NowNs();
-  CloseAll(now_ns);
+  const bool goes_on =
+      reporting_ == Reporting::kChunks && is_bubble_open() && order_.joins_next_head();
+  if (!goes_on) CloseAll(now_ns);
   Push(EdgeKind::kIterationEnd, now_ns);
   if (reporting_ == Reporting::kChunks) order_.EndIteration();
   in_iteration_ = false;
@@ -58,7 +69,10 @@ void EdgeRecorder::BubbleEnd() {
 }
 
 void EdgeRecorder::ChunkBegin(int chunk_kind) {
-  if (!in_iteration_ || reporting_ == Reporting::kBubbles) return CountMisplaced();
+  if (!in_iteration_ || reporting_ == Reporting::kBubbles) {
+    if (!in_iteration_ && is_bubble_open()) CloseBubble(clock_.NowNs());
+    return CountMisplaced();
+  }
   if (chunk_kind < PF_CHUNK_FORWARD || chunk_kind > PF_CHUNK_OTHER) {
     CountMisplaced();
     chunk_kind = PF_CHUNK_OTHER;
@@ -84,6 +98,10 @@ void EdgeRecorder::ChunkEnd() {
   const uint64_t now_ns = clock_.NowNs();
   Push(EdgeKind::kChunkEnd, now_ns, static_cast<uint64_t>(chunk_kind_));
   OpenBubble(order_.bubble_name(), now_ns);
+}
+
+void EdgeRecorder::Detach() {
+  if (is_bubble_open()) CloseBubble(clock_.NowNs());
 }
 
 void EdgeRecorder::MemoryHint(uint64_t free_bytes) {

@@ -3,6 +3,12 @@
 //   outside --IterationBegin--> inside --BubbleBegin or ChunkEnd--> bubble open (seq odd)
 //           <--IterationEnd----        <--BubbleEnd or ChunkBegin--
 //
+// Of a rank that reports chunks, the bubble after the last chunk stays open over the end of the
+// iteration and the begin of the next one, up to its first chunk, if the iteration's order shows
+// that nothing lies between (ChunkOrder::joins_next_head). It belongs to the iteration in which it
+// began; the page's `iteration` moves at the begin of the next one, so that gates keep that one's
+// hold-out. Bubbles that a rank reports itself end with the iteration.
+//
 // No call waits, allocates, locks or fails; BubbleBegin and ChunkEnd make at most one system call,
 // a futex wake, and only when a gate may be waiting for a bubble that is offered. Calls out of
 // order never break the page: what is open gets closed first, what makes no sense is ignored, and
@@ -35,7 +41,7 @@ class EdgeRecorder {
 
   // Closes an iteration that is still open; that one is misplaced.
   void IterationBegin(uint64_t iteration);
-  // Closes the open bubble or chunk first.
+  // Closes the open bubble or chunk first, unless the bubble joins the next head.
   void IterationEnd();
 
   // Misplaced outside an iteration, with an unknown class, or with an ordinal of 2^24 and more.
@@ -44,9 +50,12 @@ class EdgeRecorder {
   void BubbleEnd();
 
   // A kind that is none of PF_CHUNK_* counts as PF_CHUNK_OTHER. Of nested chunks the outermost is
-  // recorded.
+  // recorded. Misplaced outside an iteration, but the device is not idle then: what is open closes.
   void ChunkBegin(int chunk_kind);
   void ChunkEnd();
+
+  // The last call: an open bubble closes.
+  void Detach();
 
   // Misplaced outside an iteration.
   void MemoryHint(uint64_t free_bytes);
@@ -60,6 +69,7 @@ class EdgeRecorder {
   void OpenBubble(uint32_t name, uint64_t now_ns);
   void CloseBubble(uint64_t now_ns);
   void CloseAll(uint64_t now_ns);
+  void GoOnInIteration(uint64_t now_ns, uint64_t iteration_before);
   void RecordFirstHead(uint64_t now_ns);
   void CountMisplaced();
   void Push(EdgeKind kind, uint64_t now_ns, uint64_t value = 0);

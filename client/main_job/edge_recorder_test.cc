@@ -314,6 +314,98 @@ TEST_F(ChunkModeTest, RefusesBubblesFromARankThatReportsChunksAndTheOtherWayRoun
   EXPECT_EQ(other->calls_misplaced.load(), 1u);
 }
 
+class JointBubbleTest : public ChunkModeTest {
+ protected:
+  // With the joint tail open, in between two iterations.
+  void SetUp() override {
+    RunIteration(1, kWithOptimizer);
+    RunIteration(2, kWithOptimizer);
+    ASSERT_TRUE(is_open());
+    edges_before_ = Letters(*signal_).size();
+  }
+  std::string NewLetters() const { return Letters(*signal_).substr(edges_before_); }
+  uint32_t NameOfOpen() const { return signal_->bubble_names[ReadSignal(*signal_).slot].load(); }
+
+  const std::vector<int> kWithOptimizer = {PF_CHUNK_FORWARD, PF_CHUNK_BACKWARD, PF_CHUNK_OPTIMIZER};
+  size_t edges_before_ = 0;
+};
+
+TEST_F(JointBubbleTest, TailStaysOpenUntilTheFirstChunkOfTheNextIteration) {
+  EXPECT_EQ(NameOfOpen(), PackBubbleName(BubbleClass::kTail, 3));
+  const SignalView tail = ReadSignal(*signal_);
+  recorder_.IterationBegin(3);
+  EXPECT_EQ(ReadSignal(*signal_).seq, tail.seq);
+  EXPECT_EQ(ReadSignal(*signal_).begin_ns, tail.begin_ns);
+  EXPECT_EQ(ReadSignal(*signal_).slot, tail.slot);
+  recorder_.ChunkBegin(PF_CHUNK_FORWARD);
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(NewLetters(), "IbC");
+  EXPECT_EQ(misplaced(), 0u);
+}
+
+TEST_F(JointBubbleTest, ItsIterationMovesOnSoThatGatesKeepTheNextHoldOut) {
+  EXPECT_EQ(ReadSignal(*signal_).iteration, 2u);
+  recorder_.IterationBegin(3);
+  EXPECT_EQ(ReadSignal(*signal_).iteration, 3u);
+  const std::vector<EdgeEvent> edges = ReadEdges(*signal_);
+  EXPECT_EQ(edges.back().kind, EdgeKind::kIterationBegin);
+  EXPECT_EQ(edges[edges.size() - 2].iteration, 2u);
+}
+
+TEST_F(JointBubbleTest, HasTheSameNameInEveryIteration) {
+  const uint32_t name = NameOfOpen();
+  for (uint64_t iteration = 3; iteration < 10; ++iteration) {
+    RunIteration(iteration, kWithOptimizer);
+    ASSERT_TRUE(is_open());
+    ASSERT_EQ(NameOfOpen(), name);
+  }
+  EXPECT_EQ(misplaced(), 0u);
+}
+
+TEST_F(JointBubbleTest, ClosesWithAnIterationOfAnotherOrder) {
+  RunIteration(3, {PF_CHUNK_FORWARD});
+  EXPECT_FALSE(is_open());
+}
+
+TEST_F(JointBubbleTest, WakesGatesInTheNextIterationOnlyIfTheyWereHeldOutBefore) {
+  OfferBubble(window_.get(), ReadSignal(*signal_).slot, 1'000'000, 1'000'000);
+  futex_.wakes = 0;
+  recorder_.IterationBegin(3);
+  EXPECT_EQ(futex_.wakes, 0);
+  recorder_.ChunkBegin(PF_CHUNK_FORWARD);
+  recorder_.ChunkEnd();
+  recorder_.ChunkBegin(PF_CHUNK_BACKWARD);
+  recorder_.ChunkEnd();
+  recorder_.ChunkBegin(PF_CHUNK_OPTIMIZER);
+  recorder_.ChunkEnd();
+  recorder_.IterationEnd();
+  window_->hold_out_one_in.store(2);
+  const HoldOut hold_out = {.one_in = 2};
+  uint64_t held_out = 4;
+  while (!IsHeldOut(hold_out, held_out) || IsHeldOut(hold_out, held_out + 1)) ++held_out;
+  RunIteration(held_out, kWithOptimizer);
+  futex_.wakes = 0;
+  recorder_.IterationBegin(held_out + 1);
+  EXPECT_EQ(futex_.wakes, 1);
+}
+
+TEST_F(JointBubbleTest, ClosesWhenTheDeviceIsUsedBetweenIterations) {
+  recorder_.ChunkBegin(PF_CHUNK_OTHER);
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(misplaced(), 1u);
+  recorder_.ChunkEnd();
+  recorder_.IterationBegin(3);
+  EXPECT_TRUE(is_open());
+  EXPECT_EQ(NameOfOpen(), PackBubbleName(BubbleClass::kHead, 0));
+  EXPECT_EQ(NewLetters(), "bIB");
+}
+
+TEST_F(JointBubbleTest, ClosesWhenTheRankDetaches) {
+  recorder_.Detach();
+  EXPECT_FALSE(is_open());
+  EXPECT_EQ(NewLetters(), "b");
+}
+
 // Any call of a program that knows no rules.
 void Call(EdgeRecorder& recorder, int call) {
   switch (call) {
@@ -331,6 +423,8 @@ void Call(EdgeRecorder& recorder, int call) {
       return recorder.ChunkBegin(PF_CHUNK_BACKWARD);
     case 6:
       return recorder.ChunkEnd();
+    case 7:
+      return recorder.ChunkBegin(PF_CHUNK_OPTIMIZER);
     default:
       return recorder.MemoryHint(1);
   }
@@ -349,8 +443,8 @@ struct EdgeChecker {
     switch (kind) {
       case EdgeKind::kIterationBegin:
         return !std::exchange(in_iteration, true);
-      case EdgeKind::kIterationEnd:
-        return std::exchange(in_iteration, false) && !in_bubble && !in_chunk;
+      case EdgeKind::kIterationEnd:  // a bubble may go on
+        return std::exchange(in_iteration, false) && !in_chunk;
       case EdgeKind::kBubbleBegin:
         return in_iteration && !in_chunk && !std::exchange(in_bubble, true);
       case EdgeKind::kBubbleEnd:
@@ -378,7 +472,7 @@ RC_GTEST_PROP(EdgeRecorderPropertyTest, KeepsEdgesInPairsAndThePageInStepWithThe
   FakeClock clock;
   FakeFutex futex(clock);
   EdgeRecorder recorder(signal.get(), window.get(), clock, futex);
-  const auto calls = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 8));
+  const auto calls = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 9));
   for (const int call : calls) {
     clock.now_ns += 10;
     Call(recorder, call);
