@@ -13,8 +13,6 @@ namespace {
 
 // Units of older signal pages than these are not matched to their rank any more.
 constexpr size_t kRankKeysKept = 64;
-// Before that many iterations have begun nobody knows how long one takes.
-constexpr int64_t kIterationsKnown = 8;
 
 v1::TraceRecord DroppedRecord(int32_t rank_key, int32_t task_key, uint64_t count) {
   v1::TraceRecord record;
@@ -33,13 +31,12 @@ Refusal NoPage(const absl::Status& status) {
 }  // namespace
 
 DeviceState::RankSeat::RankSeat(const Peer& rank_peer, const RankRequest& rank_request,
-                                SealedPage sealed_page, const DeviceOptions& options)
+                                SealedPage sealed_page, const PredictorOptions& options)
     : peer(rank_peer),
       request(rank_request),
       page(std::move(sealed_page)),
       reader(*page.As<SignalPage>()),
-      predictor(options.predictor),
-      stall(options.stall) {}
+      predictor(options) {}
 
 DeviceState::Gate::Gate(ConnectionId id, SealedPage sealed_page)
     : connection(id), page(std::move(sealed_page)), reader(*page.As<TaskPage>()) {}
@@ -70,7 +67,7 @@ AttachAnswer DeviceState::AttachRank(const Peer& peer, const RankRequest& reques
   }
   absl::StatusOr<SealedPage> page = MakeSignalPage();
   if (!page.ok()) return NoPage(page.status());
-  rank_.emplace(peer, request, *std::move(page), options_);
+  rank_.emplace(peer, request, *std::move(page), options_.predictor);
   return PageGrant{.signal_generation = window_->signal_generation(),
                    .descriptors = {rank_->page.descriptor(), window_->descriptor()}};
 }
@@ -129,6 +126,13 @@ void DeviceState::CompleteRank(Instant now) {
   }
   rank_->rank_key = trace_.NextRankKey();
   last_bubbles_.clear();
+  rank_->standstill.emplace(options_.standstill,
+                            Standstill::Parts{.signal = *rank_->page.As<SignalPage>(),
+                                              .window = *window_,
+                                              .predictor = rank_->predictor,
+                                              .account = account_,
+                                              .trace = trace_},
+                            rank_->rank_key);
   const uint32_t generation = window_->RaiseSignalGeneration();
   account_.OnAttached(generation);
   rank_keys_[generation] = rank_->rank_key;
@@ -164,7 +168,7 @@ std::optional<AttemptKey> DeviceState::OnConnectionEnded(ConnectionId connection
 void DeviceState::EndRank(Instant now) {
   if (rank_->rank_key != 0) {
     Drain(now);
-    if (has_failure()) EndFailure(now);
+    rank_->standstill->End(now);
     account_.OnDetached(now);
     window_->SetMode(FillMode::kOff);
     window_->RaiseSignalGeneration();
@@ -242,11 +246,11 @@ std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
   view.has_main_job = has_rank();
   if (!view.has_main_job) return view;
   const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
-  const bool is_failure = rank_->failure_begin.has_value() && signal.seq == rank_->failure_seq;
-  view.is_bubble_open = signal.is_open() || is_failure;
+  const bool is_in_failure = rank_->standstill->Contains(signal, view.start);
+  view.is_bubble_open = signal.is_open() || is_in_failure;
   view.is_in_its_bubble =
-      (signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start.ns())) ||
-      (is_failure && *rank_->failure_begin <= view.start);
+      is_in_failure ||
+      (signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start.ns()));
   return view;
 }
 
@@ -308,9 +312,8 @@ void DeviceState::DrainRank(Instant now) {
   const Drained<EdgeEvent> drained = rank_->reader.Drain(now);
   // What was dropped is older than what is left.
   if (!drained.records.empty()) {
-    rank_->stall.OnEdge(now);
-    const uint64_t moved_ns = drained.records.front().time_ns;
-    if (has_failure()) EndFailure(Instant::FromNs(static_cast<int64_t>(moved_ns)));
+    const auto first_ns = static_cast<int64_t>(drained.records.front().time_ns);
+    rank_->standstill->OnEdges(now, Instant::FromNs(first_ns));
   }
   if (drained.dropped > 0) {
     rank_->predictor.IgnoreIteration();
@@ -346,52 +349,7 @@ void DeviceState::CheckStall(Instant now, const ProcessTable& processes) {
   if (!has_rank() || rank_->request.mode == FillMode::kOff) return;
   // An edge may have come since the last beat.
   Drain(now);
-  const RankTotals totals = account_.rank();
-  const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
-  StallObservation seen = {.now = now,
-                           .typical_iteration = absl::ZeroDuration(),
-                           .is_bubble_open = signal.is_open(),
-                           .cpu = std::nullopt};
-  if (totals.iterations >= kIterationsKnown) {
-    seen.typical_iteration = absl::Nanoseconds(totals.iteration_p50_ns);
-  }
-  if (processes.processes().contains(rank_->peer.pid)) {
-    seen.cpu = processes.UseOfFamily(rank_->peer.pid).cpu;
-  }
-  rank_->stall.Observe(seen);
-  if (rank_->stall.is_standing() == has_failure()) return;
-  if (has_failure()) return EndFailure(now);
-  BeginFailure(signal.seq, now);
-}
-
-void DeviceState::BeginFailure(uint32_t seq, Instant now) {
-  rank_->failure_begin = now;
-  rank_->failure_seq = seq;
-  rank_->predictor.IgnoreIteration();
-  account_.OnFailureBegan(now);
-  window_->OpenFailure(seq, now, options_.failure_unit_max);
-  WakeGates(*rank_->page.As<SignalPage>());
-  v1::TraceRecord record;
-  record.mutable_failure_began()->set_rank_key(rank_->rank_key);
-  record.mutable_failure_began()->set_now_ns(now.ns());
-  record.mutable_failure_began()->set_seq(seq);
-  trace_.Append(record);
-  spdlog::warn("main_job_stands device={} main_job={} rank={}", name(), rank_->request.main_job,
-               rank_->request.rank);
-}
-
-void DeviceState::EndFailure(Instant now) {
-  const Instant end = std::max(now, *rank_->failure_begin);
-  window_->CloseFailure();
-  account_.OnFailureEnded(end);
-  v1::TraceRecord record;
-  record.mutable_failure_ended()->set_rank_key(rank_->rank_key);
-  record.mutable_failure_ended()->set_now_ns(end.ns());
-  trace_.Append(record);
-  spdlog::info("main_job_moves device={} main_job={} rank={} stood_ns={}", name(),
-               rank_->request.main_job, rank_->request.rank,
-               absl::ToInt64Nanoseconds(end - *rank_->failure_begin));
-  rank_->failure_begin.reset();
+  rank_->standstill->Look(now, processes, rank_->peer.pid);
 }
 
 void DeviceState::NameSlot(uint32_t slot) {

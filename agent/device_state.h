@@ -27,11 +27,11 @@
 #include "agent/attach_message.h"
 #include "agent/devices/device.h"
 #include "agent/learn/bubble_predictor.h"
-#include "agent/learn/stall_detector.h"
 #include "agent/local_service.h"
 #include "agent/page_reader.h"
 #include "agent/page_writer.h"
 #include "agent/rank_account.h"
+#include "agent/standstill.h"
 #include "agent/tasks/attempt.h"
 #include "agent/tasks/task_machine.h"
 #include "agent/tasks/task_supervisor.h"
@@ -46,9 +46,7 @@ struct DeviceOptions {
   std::string node;
   WindowOptions window;
   PredictorOptions predictor;
-  StallOptions stall = {};
-  // Longest unit that may start while the main job stands still.
-  absl::Duration failure_unit_max = absl::Milliseconds(20);
+  StandstillOptions standstill = {};
 };
 
 class DeviceState {
@@ -95,7 +93,7 @@ class DeviceState {
   // About once a second: whether the main job stands still.
   void CheckStall(Instant now, const ProcessTable& processes);
   // The main job stands still, and its device is offered as one open-ended bubble.
-  bool has_failure() const { return has_rank() && rank_->failure_begin.has_value(); }
+  bool has_failure() const { return has_rank() && rank_->standstill->is_open(); }
   void SetParked(bool is_parked) { window_->SetParked(is_parked); }
 
   // `caps_bytes`: memory caps of the attempts here; `resident`: their number.
@@ -106,16 +104,14 @@ class DeviceState {
  private:
   struct RankSeat {
     RankSeat(const Peer& peer, const RankRequest& request, SealedPage page,
-             const DeviceOptions& options);
+             const PredictorOptions& options);
     const Peer peer;
     const RankRequest request;
     SealedPage page;
     SignalReader reader;
     BubblePredictor predictor;
-    StallDetector stall;
-    std::optional<Instant> failure_begin;
-    uint32_t failure_seq = 0;
-    int32_t rank_key = 0;  // 0 until its page is sealed
+    int32_t rank_key = 0;                  // 0 until its page is sealed
+    std::optional<Standstill> standstill;  // from then on
     std::set<uint32_t> named_slots;
   };
   struct Gate {
@@ -150,8 +146,6 @@ class DeviceState {
   void TakeEdge(const EdgeEvent& edge);
   void TakeUnit(const DrainedUnit& drained);
   void NameSlot(uint32_t slot);
-  void BeginFailure(uint32_t seq, Instant now);
-  void EndFailure(Instant now);
   v1::BubbleStats ReportBubble(uint32_t slot, const SlotName& name) const;
   v1::BubbleStats ReportFailures() const;
   // With the names of device and rank filled in.

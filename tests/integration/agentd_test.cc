@@ -3,6 +3,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/util/delimited_message_util.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -455,6 +458,79 @@ TEST_F(AgentTest, RefusesCoresThatDoNotExistAndFoldersThatCannotBeMade) {
   state.set_state_dir("/proc/pipefill");
   EXPECT_EQ(Agent::Create(state, {SystemClock()}).status().code(),
             absl::StatusCode::kPermissionDenied);
+}
+
+// A rank in a process of its own, which can be stopped like one whose peer died.
+class RankProcess {
+ public:
+  RankProcess(const std::string& socket, const std::string& device) {
+    const std::string program =
+        std::filesystem::absolute("tests/integration/looping_rank").string();
+    std::string socket_variable = absl::StrCat("PIPEFILL_SOCKET=", socket);
+    const char* const arguments[] = {program.c_str(), device.c_str(), nullptr};
+    const char* const variables[] = {socket_variable.c_str(), nullptr};
+    EXPECT_EQ(posix_spawn(&pid_, program.c_str(), nullptr, nullptr,
+                          const_cast<char* const*>(arguments), const_cast<char* const*>(variables)),
+              0);
+  }
+  ~RankProcess() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  RankProcess(const RankProcess&) = delete;
+  RankProcess& operator=(const RankProcess&) = delete;
+
+  void Stop() const { kill(pid_, SIGSTOP); }
+  void GoOn() const { kill(pid_, SIGCONT); }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+// Of the last report; nothing if it has none.
+std::optional<v1::BubbleStats> FailuresIn(const v1::AgentMessage& message) {
+  for (const v1::BubbleStats& bubble : message.report().bubbles()) {
+    if (bubble.bubble_class() == v1::BUBBLE_CLASS_FAILURE) return bubble;
+  }
+  return std::nullopt;
+}
+
+TEST_F(AgentTest, DeviceOfAMainJobThatStandsStillIsFilledUntilItGoesOn) {
+  config_.mutable_failure()->set_after("500ms");
+  StartAgent();
+  const RankProcess rank(config_.socket(), "cpu0");
+  Fill(1, 0);
+  ASSERT_TRUE(WaitForUnits(1, 10));
+  rank.Stop();
+  const auto is_filled = [](const v1::AgentMessage& message) {
+    const std::optional<v1::BubbleStats> failures = FailuresIn(message);
+    return failures.has_value() && failures->offer() == v1::BUBBLE_OFFER_YES;
+  };
+  ASSERT_TRUE(scheduler_->WaitFor(is_filled).has_value());
+  scheduler_->Forget();
+  // A report later it is still open.
+  ASSERT_TRUE(scheduler_->WaitFor(is_filled).has_value());
+  rank.GoOn();
+  const auto closed = scheduler_->WaitFor([](const v1::AgentMessage& message) {
+    const std::optional<v1::BubbleStats> failures = FailuresIn(message);
+    return failures.has_value() && failures->offer() != v1::BUBBLE_OFFER_YES;
+  });
+  ASSERT_TRUE(closed.has_value());
+  const v1::BubbleStats failures = *FailuresIn(*closed);
+  // Most of it was filled, on a machine that has other things to do.
+  EXPECT_GT(failures.filled_ns(), failures.bubble_ns() / 4);
+  EXPECT_GE(failures.bubble_ns(), 500'000'000);
+  const int64_t units = closed->report().progress(0).progress().units();
+  EXPECT_TRUE(WaitForUnits(1, units + 10));
+  agent_.reset();
+  int began = 0;
+  int ended = 0;
+  for (const v1::TraceRecord& record : ReadTrace()) {
+    began += record.has_failure_began() ? 1 : 0;
+    ended += record.has_failure_ended() ? 1 : 0;
+  }
+  EXPECT_GE(began, 1);
+  EXPECT_EQ(ended, began);
 }
 
 }  // namespace
