@@ -65,6 +65,57 @@ absl::StatusOr<PredictorOptions> ReadPredictor(const v1::PredictorConfig& config
   return options;
 }
 
+absl::Status CheckRatios(const ControllerOptions& options, double start) {
+  if (!(0 < options.overrun_ratio_min && options.overrun_ratio_min <= options.overrun_ratio_max &&
+        options.overrun_ratio_max < 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "controller.overrun_ratio_min=", options.overrun_ratio_min,
+        " overrun_ratio_max=", options.overrun_ratio_max, "; they must grow, between 0 and 1"));
+  }
+  if (start < options.overrun_ratio_min || start > options.overrun_ratio_max) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "predictor.overrun_ratio: ", start, " is not in controller.overrun_ratio_min to _max, ",
+        options.overrun_ratio_min, " to ", options.overrun_ratio_max));
+  }
+  return absl::OkStatus();
+}
+
+// `start` is the overrun ratio that the controller starts with.
+absl::StatusOr<ControllerOptions> ReadController(const v1::ControllerConfig& config, double start) {
+  ControllerOptions options;
+  if (config.budget_ppm() > kPpm) {
+    return absl::InvalidArgumentError(absl::StrCat("controller.budget_ppm: ", config.budget_ppm(),
+                                                   " is more than the whole, ", kPpm));
+  }
+  if (config.budget_ppm() != 0) options.budget_ppm = config.budget_ppm();
+  if (config.overrun_ratio_min() != 0) options.overrun_ratio_min = config.overrun_ratio_min();
+  if (config.overrun_ratio_max() != 0) options.overrun_ratio_max = config.overrun_ratio_max();
+  RETURN_IF_ERROR(CheckRatios(options, start));
+  ASSIGN_OR_RETURN(options.back_off_min,
+                   DurationOf("controller.back_off_min", config.back_off_min(), "30s"));
+  ASSIGN_OR_RETURN(options.back_off_max,
+                   DurationOf("controller.back_off_max", config.back_off_max(), "30m"));
+  if (options.back_off_min <= absl::ZeroDuration() || options.back_off_max < options.back_off_min) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("controller.back_off_min=", pipefill::FormatDuration(options.back_off_min),
+                     " back_off_max=", pipefill::FormatDuration(options.back_off_max),
+                     "; they must grow, from more than 0"));
+  }
+  return options;
+}
+
+absl::StatusOr<FailureOptions> ReadFailure(const v1::FailureConfig& config) {
+  FailureOptions options;
+  ASSIGN_OR_RETURN(options.after, DurationOf("failure.after", config.after(), "5s"));
+  ASSIGN_OR_RETURN(options.unit_max, DurationOf("failure.unit_max", config.unit_max(), "20ms"));
+  if (options.unit_max <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        "failure.unit_max: no unit could ever start; failure.after \"0s\" turns failure bubbles "
+        "off");
+  }
+  return options;
+}
+
 absl::StatusOr<HoldOut> ReadHoldOut(const v1::HoldOutConfig& config) {
   HoldOut hold_out;
   if (config.block_iterations() != 0) hold_out.block_iterations = config.block_iterations();
@@ -99,6 +150,9 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
                                                    " is unknown; use error, warn, info or debug"));
   }
   ASSIGN_OR_RETURN(settings.predictor, ReadPredictor(config.predictor()));
+  ASSIGN_OR_RETURN(settings.controller,
+                   ReadController(config.controller(), settings.predictor.overrun_ratio));
+  ASSIGN_OR_RETURN(settings.failure, ReadFailure(config.failure()));
   ASSIGN_OR_RETURN(settings.window.hold_out, ReadHoldOut(config.hold_out()));
   ASSIGN_OR_RETURN(settings.window.spin, DurationOf("gate.spin", config.gate().spin(), "0us"));
   settings.window.unit_ns = settings.predictor.unit_ns;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agent/learn/bubble_predictor.h"
+#include "agent/learn/fill_limits.h"
 #include "agent/page_writer.h"
 #include "proto/config.pb.h"
 
@@ -25,6 +26,8 @@ struct AgentSettings {
   std::string python_path;
   WindowOptions window;
   PredictorOptions predictor;
+  ControllerOptions controller;
+  FailureOptions failure;
   int64_t trace_max_bytes = 0;
   int64_t log_max_bytes = 0;
   absl::Duration drain_period;

@@ -32,6 +32,13 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_EQ(settings->predictor.samples_max, 64u);
   EXPECT_EQ(settings->predictor.samples_min, 8u);
   EXPECT_EQ(settings->predictor.bubble_min, absl::Microseconds(200));
+  EXPECT_EQ(settings->controller.budget_ppm, 10'000u);
+  EXPECT_EQ(settings->controller.overrun_ratio_min, 0.02);
+  EXPECT_EQ(settings->controller.overrun_ratio_max, 0.5);
+  EXPECT_EQ(settings->controller.back_off_min, absl::Seconds(30));
+  EXPECT_EQ(settings->controller.back_off_max, absl::Minutes(30));
+  EXPECT_EQ(settings->failure.after, absl::Seconds(5));
+  EXPECT_EQ(settings->failure.unit_max, absl::Milliseconds(20));
 }
 
 TEST(AgentSettingsTest, GatesAndPredictorsShareOneLadderOfUnits) {
@@ -55,6 +62,54 @@ TEST(AgentSettingsTest, HoldOutsAreAsNamedAndZeroMeansNone) {
   EXPECT_EQ(ReadSettings(config, "host")->window.hold_out.one_in, 16u);
   config.mutable_hold_out()->set_one_in(0);
   EXPECT_EQ(ReadSettings(config, "host")->window.hold_out.one_in, 0u);
+}
+
+TEST(AgentSettingsTest, ControllerIsAsNamed) {
+  v1::AgentConfig config;
+  config.mutable_controller()->set_budget_ppm(5000);
+  config.mutable_controller()->set_overrun_ratio_min(0.1);
+  config.mutable_controller()->set_overrun_ratio_max(0.3);
+  config.mutable_controller()->set_back_off_min("1s");
+  config.mutable_controller()->set_back_off_max("1s");
+  const absl::StatusOr<AgentSettings> settings = ReadSettings(config, "host");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->controller.budget_ppm, 5000u);
+  EXPECT_EQ(settings->controller.overrun_ratio_min, 0.1);
+  EXPECT_EQ(settings->controller.overrun_ratio_max, 0.3);
+  EXPECT_EQ(settings->controller.back_off_min, absl::Seconds(1));
+  EXPECT_EQ(settings->controller.back_off_max, absl::Seconds(1));
+}
+
+TEST(AgentSettingsTest, RefusesControllersThatHaveNowhereToGo) {
+  v1::AgentConfig config;
+  config.mutable_controller()->set_budget_ppm(1'000'001);
+  EXPECT_THAT(ErrorOf(config), StartsWith("controller.budget_ppm: 1000001"));
+  config = {};
+  config.mutable_controller()->set_overrun_ratio_min(0.4);
+  config.mutable_controller()->set_overrun_ratio_max(0.3);
+  EXPECT_THAT(ErrorOf(config), HasSubstr("they must grow, between 0 and 1"));
+  config.mutable_controller()->set_overrun_ratio_max(1);
+  EXPECT_THAT(ErrorOf(config), HasSubstr("they must grow, between 0 and 1"));
+  config.mutable_controller()->set_overrun_ratio_max(0.5);
+  EXPECT_THAT(ErrorOf(config), StartsWith("predictor.overrun_ratio: 0.2 is not in controller."));
+  config = {};
+  config.mutable_controller()->set_back_off_max("10s");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("back_off_min=30 s back_off_max=10 s; they must grow"));
+  config.mutable_controller()->set_back_off_min("0s");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("they must grow, from more than 0"));
+  config.mutable_controller()->set_back_off_min("soon");
+  EXPECT_THAT(ErrorOf(config), StartsWith("controller.back_off_min: "));
+}
+
+TEST(AgentSettingsTest, FailureBubblesAreTurnedOffByTheirDelayOnly) {
+  v1::AgentConfig config;
+  config.mutable_failure()->set_after("0s");
+  EXPECT_EQ(ReadSettings(config, "host")->failure.after, absl::ZeroDuration());
+  config.mutable_failure()->set_unit_max("0s");
+  EXPECT_THAT(ErrorOf(config), StartsWith("failure.unit_max: no unit could ever start"));
+  config = {};
+  config.mutable_failure()->set_after("late");
+  EXPECT_THAT(ErrorOf(config), StartsWith("failure.after: "));
 }
 
 TEST(AgentSettingsTest, ZeroTraceMeansNoTrace) {
