@@ -10,6 +10,7 @@
 #include "agent/device_state.h"
 #include "agent/devices/device_factory.h"
 #include "agent/local_service.h"
+#include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
 #include "agent/trace_writer.h"
@@ -68,7 +69,10 @@ IdleGroup MakeIdleGroup() {
 class RunningAgent : public Agent {
  public:
   RunningAgent(AgentSettings settings, DeviceList devices)
-      : settings_(std::move(settings)), devices_(std::move(devices)), loop_(EventLoop::Create()) {}
+      : settings_(std::move(settings)),
+        devices_(std::move(devices)),
+        main_jobs_(settings_.controller.budget_ppm),
+        loop_(EventLoop::Create()) {}
   ~RunningAgent() override { StopWithin(absl::ZeroDuration()); }
 
   absl::Status Start(const AgentDependencies& dependencies);
@@ -81,6 +85,7 @@ class RunningAgent : public Agent {
   // In order of dependence: each needs only what stands above it.
   const AgentSettings settings_;
   const DeviceList devices_;
+  MainJobBoard main_jobs_;
   absl::BitGen random_;
   const std::unique_ptr<EventLoop> loop_;
   FileDescriptor lock_;
@@ -106,7 +111,7 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
         DeviceState::Create(
             *device,
             {.node = settings_.node, .window = settings_.window, .predictor = settings_.predictor},
-            *trace_));
+            {.trace = *trace_, .main_jobs = main_jobs_}));
     states_.push_back(std::move(state));
   }
   return absl::OkStatus();
@@ -118,6 +123,7 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
                                                    .settings = settings_,
                                                    .devices = devices_,
                                                    .states = states_,
+                                                   .main_jobs = main_jobs_,
                                                    .folders = *folders_,
                                                    .trace = *trace_,
                                                    .boot_id = RandomToken()},

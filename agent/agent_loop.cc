@@ -231,9 +231,11 @@ void AgentLoop::OnCommand(const v1::AgentCommand& command) {
       session_->Send(std::move(message));
       break;
     }
+    case v1::AgentCommand::kMainJobSettings:
+      SetMainJob(command.main_job_settings());
+      break;
     case v1::AgentCommand::kWelcome:
     case v1::AgentCommand::kKeepAlive:
-    case v1::AgentCommand::kMainJobSettings:
       break;
     case v1::AgentCommand::COMMAND_NOT_SET:
       spdlog::warn("command_unknown");
@@ -282,6 +284,16 @@ void AgentLoop::Stop(const v1::StopAttempt& stop) {
   if (supervisor_.Stop(key, request)) return;
   if (ends_.Find(key) != nullptr) return ResendEnds();
   ReportEnd(key, {.cause = cause, .text = "no such task ran on this node any more"}, {});
+}
+
+void AgentLoop::SetMainJob(const v1::MainJobSettings& settings) {
+  parts_.main_jobs.Set(FromProto(settings));
+  bool is_changed = false;
+  for (const auto& state : parts_.states) {
+    is_changed = state->OnSettingsChanged(loop_.Now()) || is_changed;
+  }
+  // So that users see it at once.
+  if (is_changed) Report();
 }
 
 v1::ContentReply AgentLoop::Read(const v1::ContentRequest& request) const {

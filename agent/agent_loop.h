@@ -1,6 +1,7 @@
 // Routes between agentd's parts; decides nothing itself.
 //
 //   local service --> attach requests --> device state        --> pages back
+//   schedulerd    --> settings        --> main job board      --> device states: gates
 //   schedulerd    --> launch, stop    --> task supervisor     --> started, ended --> schedulerd,
 //   trace timers        --> drain (10 ms)   --> device states: rings, windows, heartbeat, parked or
 //   not
@@ -25,6 +26,7 @@
 #include "agent/devices/device.h"
 #include "agent/end_reports.h"
 #include "agent/local_service.h"
+#include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
 #include "agent/tasks/task_supervisor.h"
@@ -41,6 +43,7 @@ struct AgentParts {
   const AgentSettings& settings;
   const DeviceList& devices;
   const DeviceStates& states;
+  MainJobBoard& main_jobs;
   const AttemptFolders& folders;
   TraceWriter& trace;
   std::string boot_id;
@@ -84,6 +87,7 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   void Launch(const v1::LaunchAttempt& launch);
   void StopOlderAttempts(const AttemptKey& key);
   void Stop(const v1::StopAttempt& stop);
+  void SetMainJob(const v1::MainJobSettings& settings);
   v1::ContentReply Read(const v1::ContentRequest& request) const;
   absl::StatusOr<v1::ReadContentResponse> ReadContent(const v1::ReadContentRequest& request) const;
 

@@ -79,7 +79,7 @@ AttachMessage ParseRank(absl::string_view bytes) {
                          .stages = raw->stages,
                          .device = *device};
   if (raw->mode != 0) request.mode = static_cast<FillMode>(raw->mode);
-  if (raw->budget_ppm != 0) request.budget_ppm = raw->budget_ppm;
+  request.budget_ppm = raw->budget_ppm;
   return request;
 }
 

@@ -26,8 +26,8 @@ struct RankRequest {
   int32_t stage = 0;  // [0, stages)
   int32_t stages = 1;
   FillMode mode = FillMode::kFill;
-  uint32_t budget_ppm = 10'000;
-  std::string device;  // empty = by the process's affinity
+  uint32_t budget_ppm = 0;  // 0 = as agentd is configured
+  std::string device;       // empty = by the process's affinity
 };
 
 struct TaskRequest {

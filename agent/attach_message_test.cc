@@ -65,7 +65,7 @@ TEST(AttachMessageTest, ReadsRankWithDefaultsForModeAndBudget) {
   EXPECT_EQ(rank->stages, 2);
   EXPECT_EQ(rank->device, "cpu1");
   EXPECT_EQ(rank->mode, FillMode::kFill);
-  EXPECT_EQ(rank->budget_ppm, 10'000u);
+  EXPECT_EQ(rank->budget_ppm, 0u);
 }
 
 TEST(AttachMessageTest, ReadsTaskAndBareMessages) {

@@ -1,11 +1,13 @@
 #include "agent/convert.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/learn/fill_limits.h"
 
 namespace pipefill {
 namespace {
@@ -95,6 +97,20 @@ v1::AttemptEnded ToProto(const AttemptKey& key, const AttemptEnd& end,
   proto.set_text(end.text);
   *proto.mutable_progress() = progress;
   return proto;
+}
+
+MainJobSettings FromProto(const v1::MainJobSettings& settings) {
+  MainJobSettings result = {.main_job = settings.main_job(),
+                            .mode = std::nullopt,
+                            .budget_ppm = settings.budget_ppm(),
+                            .is_paused = settings.paused(),
+                            .static_share_ppm = settings.static_share_ppm()};
+  const bool is_mode =
+      settings.mode() >= v1::FILL_MODE_OFF && settings.mode() <= v1::FILL_MODE_FILL;
+  if (is_mode) result.mode = static_cast<FillMode>(settings.mode());
+  if (result.budget_ppm > kPpm) result.budget_ppm = 0;
+  if (result.static_share_ppm > kPpm) result.static_share_ppm = 0;
+  return result;
 }
 
 v1::MainRank ToProto(const RankRequest& request, pid_t pid, const RankTotals& totals) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/attach_message.h"
+#include "agent/main_job_board.h"
 #include "agent/rank_account.h"
 #include "agent/tasks/attempt.h"
 #include "proto/agent.pb.h"
@@ -25,6 +26,9 @@ EndCause StopCauseFromProto(v1::EndCause cause);
 
 v1::AttemptEnded ToProto(const AttemptKey& key, const AttemptEnd& end,
                          const v1::FillProgress& progress);
+
+// Values that make no sense are unset.
+MainJobSettings FromProto(const v1::MainJobSettings& settings);
 
 v1::MainRank ToProto(const RankRequest& request, pid_t pid, const RankTotals& totals);
 

@@ -62,6 +62,29 @@ TEST(ConvertTest, RefusesWhatCannotBeRun) {
   }
 }
 
+TEST(ConvertTest, SettingsOfAMainJobBecomeOurs) {
+  v1::MainJobSettings settings;
+  settings.set_main_job("gpt");
+  settings.set_mode(v1::FILL_MODE_REPORT);
+  settings.set_budget_ppm(5'000);
+  settings.set_paused(true);
+  settings.set_static_share_ppm(680'000);
+  const MainJobSettings ours = FromProto(settings);
+  EXPECT_EQ(ours.main_job, "gpt");
+  EXPECT_EQ(ours.mode, FillMode::kReport);
+  EXPECT_EQ(ours.budget_ppm, 5'000u);
+  EXPECT_TRUE(ours.is_paused);
+  EXPECT_EQ(ours.static_share_ppm, 680'000u);
+}
+
+TEST(ConvertTest, SettingsThatMakeNoSenseAreUnset) {
+  v1::MainJobSettings settings;
+  settings.set_mode(static_cast<v1::FillMode>(77));
+  settings.set_budget_ppm(1'000'001);
+  settings.set_static_share_ppm(1'000'001);
+  EXPECT_FALSE(FromProto(settings).is_anything_set());
+}
+
 TEST(ConvertTest, KeysSurviveTheWayThereAndBack) {
   const AttemptKey key = {.job = JobId(1), .attempt = AttemptNumber(2), .fence = Fence(3)};
   EXPECT_EQ(FromProto(ToProto(key)), key);

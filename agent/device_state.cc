@@ -43,18 +43,20 @@ DeviceState::Gate::Gate(ConnectionId id, SealedPage sealed_page)
 
 absl::StatusOr<std::unique_ptr<DeviceState>> DeviceState::Create(const Device& device,
                                                                  const DeviceOptions& options,
-                                                                 TraceWriter& trace) {
+                                                                 const Surroundings& surroundings) {
   absl::StatusOr<std::unique_ptr<WindowWriter>> window = WindowWriter::Create(options.window);
   if (!window.ok()) return window.status();
-  return std::unique_ptr<DeviceState>(new DeviceState(device, options, *std::move(window), trace));
+  return std::unique_ptr<DeviceState>(
+      new DeviceState(device, options, *std::move(window), surroundings));
 }
 
 DeviceState::DeviceState(const Device& device, const DeviceOptions& options,
-                         std::unique_ptr<WindowWriter> window, TraceWriter& trace)
+                         std::unique_ptr<WindowWriter> window, const Surroundings& surroundings)
     : device_(device),
       options_(options),
       window_(std::move(window)),
-      trace_(trace),
+      trace_(surroundings.trace),
+      main_jobs_(surroundings.main_jobs),
       account_(options.window.hold_out) {}
 
 AttachAnswer DeviceState::AttachRank(const Peer& peer, const RankRequest& request) {
@@ -68,6 +70,8 @@ AttachAnswer DeviceState::AttachRank(const Peer& peer, const RankRequest& reques
   absl::StatusOr<SealedPage> page = MakeSignalPage();
   if (!page.ok()) return NoPage(page.status());
   rank_.emplace(peer, request, *std::move(page), options_.predictor);
+  rank_->settings = main_jobs_.SettingsFor(request);
+  rank_->is_after_break = !rank_->settings.is_measured();
   return PageGrant{.signal_generation = window_->signal_generation(),
                    .descriptors = {rank_->page.descriptor(), window_->descriptor()}};
 }
@@ -137,18 +141,62 @@ void DeviceState::CompleteRank(Instant now) {
   account_.OnAttached(generation);
   rank_keys_[generation] = rank_->rank_key;
   if (rank_keys_.size() > kRankKeysKept) rank_keys_.erase(rank_keys_.begin());
-  window_->SetMode(rank_->request.mode);
+  UpdateMode();
 
   v1::TraceRecord record;
   v1::RankAttached& attached = *record.mutable_rank_attached();
   attached.set_rank_key(rank_->rank_key);
   attached.set_device(name());
-  *attached.mutable_rank() = ToProto(rank_->request, rank_->peer.pid, RankTotals());
+  *attached.mutable_rank() = DescribeRank(RankTotals());
   attached.set_now_ns(now.ns());
   trace_.Append(record);
-  spdlog::info("rank_attached device={} main_job={} rank={} stage={} pid={} mode={}", name(),
-               rank_->request.main_job, rank_->request.rank, rank_->request.stage, rank_->peer.pid,
-               static_cast<int>(rank_->request.mode));
+  spdlog::info("rank_attached device={} main_job={} rank={} stage={} pid={} mode={} paused={}",
+               name(), rank_->request.main_job, rank_->request.rank, rank_->request.stage,
+               rank_->peer.pid, static_cast<int>(rank_->settings.mode), rank_->settings.is_paused);
+}
+
+v1::MainRank DeviceState::DescribeRank(const RankTotals& totals) const {
+  v1::MainRank rank = ToProto(rank_->request, rank_->peer.pid, totals);
+  rank.set_mode(static_cast<v1::FillMode>(rank_->settings.mode));
+  return rank;
+}
+
+std::optional<RankSettings> DeviceState::effective() const {
+  if (!rank_.has_value()) return std::nullopt;
+  return rank_->settings;
+}
+
+bool DeviceState::OnSettingsChanged(Instant now) {
+  if (!rank_.has_value()) return false;
+  const RankSettings before = rank_->settings;
+  const RankSettings settings = main_jobs_.SettingsFor(rank_->request);
+  if (settings == before) return false;
+  spdlog::info("rank_settings device={} main_job={} mode={} paused={} budget_ppm={} static_ppm={}",
+               name(), rank_->request.main_job, static_cast<int>(settings.mode), settings.is_paused,
+               settings.budget_ppm, settings.static_share_ppm);
+  rank_->settings = settings;
+  // Gates first: they shut now, and what was measured until now is read afterwards.
+  if (has_rank()) UpdateMode();
+  if (before.is_measured() && !settings.is_measured()) BreakOff(now);
+  return true;
+}
+
+void DeviceState::UpdateMode() {
+  const RankSettings& settings = rank_->settings;
+  // After a break units must wait for a bubble whose begin is known, or they would belong to none.
+  const bool is_open = settings.is_filled() && !rank_->is_after_break;
+  const FillMode closed = settings.is_measured() ? FillMode::kReport : FillMode::kOff;
+  window_->SetMode(is_open ? FillMode::kFill : closed);
+}
+
+void DeviceState::BreakOff(Instant now) {
+  if (has_rank()) {
+    DrainRank(now);
+    account_.OnBreak(now);
+    // A gap in which nothing was lost.
+    trace_.Append(DroppedRecord(rank_->rank_key, 0, 0));
+  }
+  rank_->is_after_break = true;
 }
 
 std::optional<AttemptKey> DeviceState::OnConnectionEnded(ConnectionId connection, Instant now) {
@@ -292,7 +340,10 @@ void DeviceState::Drain(Instant now) {
   // Tasks first: a unit's bubble must not be over in the account before its edges were read.
   std::vector<DrainedUnit> units;
   for (auto& [key, seat] : tasks_) DrainTask(seat, now, units);
-  if (has_rank() && rank_->request.mode != FillMode::kOff) DrainRank(now);
+  if (has_rank() && rank_->settings.is_measured()) DrainRank(now);
+  // Not measured: the edges are taken out all the same, so that those of later do not follow old
+  // ones.
+  if (has_rank() && !rank_->settings.is_measured()) rank_->reader.Drain(now);
   for (const DrainedUnit& drained : units) TakeUnit(drained);
 }
 
@@ -335,7 +386,12 @@ void DeviceState::TakeEdge(const EdgeEvent& edge) {
   trace_.Append(EdgeTraceRecord(rank_->rank_key, edge));
   const auto time_ns = static_cast<int64_t>(edge.time_ns);
   if (edge.kind == EdgeKind::kIterationBegin) rank_->predictor.OnIterationBegin(time_ns);
+  const bool is_break_over = rank_->is_after_break && edge.kind == EdgeKind::kBubbleBegin;
   const EdgeEffect effect = account_.OnEdge(edge, window_->IsOffered(edge.slot));
+  if (is_break_over) {
+    rank_->is_after_break = false;
+    UpdateMode();
+  }
   if (effect.closed.has_value() && effect.closed->slot < kBubbleSlots) {
     rank_->predictor.OnLength(effect.closed->slot, effect.closed->length_ns);
   }
@@ -381,7 +437,7 @@ v1::Device DeviceState::Report(const ProcessTable& processes, int64_t caps_bytes
   int64_t free_bytes = description.memory_bytes - caps_bytes;
   if (has_rank()) {
     free_bytes -= device_.MemoryUsedBy(rank_->peer.pid, processes);
-    *report.mutable_main_rank() = ToProto(rank_->request, rank_->peer.pid, account_.rank());
+    *report.mutable_main_rank() = DescribeRank(account_.rank());
   }
   report.set_memory_free_bytes(std::max<int64_t>(0, free_bytes));
   return report;

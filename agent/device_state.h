@@ -28,6 +28,7 @@
 #include "agent/devices/device.h"
 #include "agent/learn/bubble_predictor.h"
 #include "agent/local_service.h"
+#include "agent/main_job_board.h"
 #include "agent/page_reader.h"
 #include "agent/page_writer.h"
 #include "agent/rank_account.h"
@@ -51,10 +52,16 @@ struct DeviceOptions {
 
 class DeviceState {
  public:
-  // `device` and `trace` outlive the state.
+  // What is outside of a device and outlives its state.
+  struct Surroundings {
+    TraceWriter& trace;
+    const MainJobBoard& main_jobs;
+  };
+
+  // `device` outlives the state.
   static absl::StatusOr<std::unique_ptr<DeviceState>> Create(const Device& device,
                                                              const DeviceOptions& options,
-                                                             TraceWriter& trace);
+                                                             const Surroundings& surroundings);
 
   const Device& device() const { return device_; }
   const std::string& name() const { return device_.description().name; }
@@ -71,6 +78,14 @@ class DeviceState {
   std::optional<AttemptKey> OnConnectionEnded(ConnectionId connection, Instant now);
   // The signal page of the attached rank, if any.
   PageGrant SignalGrant() const;
+
+  // --- What users set ---
+
+  // The board has changed: takes over what holds for the attached rank now. Gates that are to be
+  // shut are shut at once, so no further unit starts. False if nothing changed here.
+  bool OnSettingsChanged(Instant now);
+  // Of the attached rank.
+  std::optional<RankSettings> effective() const;
 
   // --- Tasks ---
 
@@ -105,6 +120,10 @@ class DeviceState {
   struct RankSeat {
     RankSeat(const Peer& peer, const RankRequest& request, SealedPage page,
              const PredictorOptions& options);
+    RankSettings settings;
+    // Its edges were not looked at for a while (mode off), so which bubble is open now is not
+    // known.
+    bool is_after_break = false;
     const Peer peer;
     const RankRequest request;
     SealedPage page;
@@ -133,7 +152,7 @@ class DeviceState {
   };
 
   DeviceState(const Device& device, const DeviceOptions& options,
-              std::unique_ptr<WindowWriter> window, TraceWriter& trace);
+              std::unique_ptr<WindowWriter> window, const Surroundings& surroundings);
 
   void CompleteRank(Instant now);
   void EndRank(Instant now);
@@ -143,6 +162,11 @@ class DeviceState {
 
   void DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units);
   void DrainRank(Instant now);
+  // Writes the mode that the gates are to see.
+  void UpdateMode();
+  // Measures no more: the mode is off from `now` on.
+  void BreakOff(Instant now);
+  v1::MainRank DescribeRank(const RankTotals& totals) const;
   void TakeEdge(const EdgeEvent& edge);
   void TakeUnit(const DrainedUnit& drained);
   void NameSlot(uint32_t slot);
@@ -155,6 +179,7 @@ class DeviceState {
   const DeviceOptions options_;
   const std::unique_ptr<WindowWriter> window_;
   TraceWriter& trace_;
+  const MainJobBoard& main_jobs_;
   RankAccount account_;
   std::optional<RankSeat> rank_;
   std::map<AttemptKey, TaskSeat> tasks_;

@@ -67,7 +67,8 @@ class DeviceStateTest : public ::testing::Test {
     std::filesystem::remove_all(folder_);
     trace_ = *TraceWriter::Open({.folder = folder_, .start = {}});
     state_ = *DeviceState::Create(
-        device_, {.node = "n", .window = {.hold_out = {.one_in = 0}}, .predictor = {}}, *trace_);
+        device_, {.node = "n", .window = {.hold_out = {.one_in = 0}}, .predictor = {}},
+        {.trace = *trace_, .main_jobs = main_jobs_});
   }
 
   PageGrant AttachRank(ConnectionId connection, FillMode mode = FillMode::kFill) {
@@ -111,6 +112,13 @@ class DeviceStateTest : public ::testing::Test {
       PushEdge(EdgeKind::kBubbleEnd, static_cast<uint32_t>(2 * i + 2), 10 * i + 8);
     }
   }
+  // The bubble with `place` others before it, of 8 ms.
+  void PushBubble(uint32_t place, int64_t begin_ms) {
+    PushEdge(EdgeKind::kBubbleBegin, 2 * place + 1, begin_ms);
+    PushEdge(EdgeKind::kBubbleEnd, 2 * place + 2, begin_ms + 8);
+  }
+  void Set(const MainJobSettings& settings) { main_jobs_.Set(settings); }
+  FillMode WindowMode() const { return static_cast<FillMode>((*window_)->mode.load()); }
   void OpenBubble(uint32_t seq, int64_t begin_ms) {
     (*signal_)->begin_ns.store(static_cast<uint64_t>(AtMs(begin_ms).ns()));
     (*signal_)->seq.store(seq);
@@ -119,6 +127,7 @@ class DeviceStateTest : public ::testing::Test {
   const CpuDevice device_;
   std::string folder_;
   std::unique_ptr<TraceWriter> trace_;
+  MainJobBoard main_jobs_{10'000};
   std::unique_ptr<DeviceState> state_;
   std::optional<Mapping<SignalPage>> signal_;
   std::optional<Mapping<WindowPage>> window_;
@@ -205,6 +214,109 @@ TEST_F(DeviceStateTest, RankThatIsOffIsNotMeasured) {
   state_->Drain(AtMs(300));
   EXPECT_THAT(state_->ReportBubbles(), SizeIs(0));
   EXPECT_EQ((*window_)->entries[0].offered.load(), 0u);
+}
+
+TEST_F(DeviceStateTest, PauseShutsTheGatesAtOnceAndMeasuringGoesOn) {
+  AttachRank(1);
+  MakeBubbles(20);
+  state_->Drain(AtMs(300));
+  ASSERT_EQ(WindowMode(), FillMode::kFill);
+
+  Set({.main_job = "gpt", .mode = std::nullopt, .is_paused = true});
+  EXPECT_TRUE(state_->OnSettingsChanged(AtMs(301)));
+
+  EXPECT_EQ(WindowMode(), FillMode::kReport);
+  PushBubble(20, 310);
+  state_->Drain(AtMs(320));
+  EXPECT_EQ(state_->ReportBubbles()[0].count(), 21);
+  Set({.main_job = "gpt", .mode = std::nullopt});
+  EXPECT_TRUE(state_->OnSettingsChanged(AtMs(330)));
+  EXPECT_EQ(WindowMode(), FillMode::kFill);
+}
+
+TEST_F(DeviceStateTest, SettingsOfOtherMainJobsChangeNothing) {
+  AttachRank(1);
+  Set({.main_job = "bert", .mode = FillMode::kOff, .is_paused = true});
+  EXPECT_FALSE(state_->OnSettingsChanged(AtMs(1)));
+  EXPECT_EQ(WindowMode(), FillMode::kFill);
+  EXPECT_EQ(state_->effective(), (RankSettings{.mode = FillMode::kFill, .budget_ppm = 10'000}));
+}
+
+TEST_F(DeviceStateTest, SettingsMeetTheNextRankOfTheirMainJob) {
+  Set({.main_job = "gpt", .mode = FillMode::kReport, .budget_ppm = 3'000});
+  EXPECT_FALSE(state_->OnSettingsChanged(AtMs(0)));
+  EXPECT_EQ(state_->effective(), std::nullopt);
+  AttachRank(1);
+  EXPECT_EQ(WindowMode(), FillMode::kReport);
+  EXPECT_EQ(state_->effective()->budget_ppm, 3'000u);
+  state_->OnConnectionEnded(1, AtMs(5));
+  AttachRank(2);
+  EXPECT_EQ(WindowMode(), FillMode::kReport);
+  EXPECT_EQ(state_->Report(ProcessTable(), 0, 0).main_rank().mode(), v1::FILL_MODE_REPORT);
+}
+
+TEST_F(DeviceStateTest, SettingsBetweenAttachAndMappingHold) {
+  state_->AttachRank({.connection = 1, .pid = 4711, .uid = 0}, {.main_job = "gpt", .device = ""});
+  Set({.main_job = "gpt", .mode = std::nullopt, .is_paused = true});
+  EXPECT_TRUE(state_->OnSettingsChanged(AtMs(0)));
+  state_->OnMapped(1, AtMs(0));
+  AttachTask(2, 1);
+  EXPECT_EQ(WindowMode(), FillMode::kReport);
+}
+
+TEST_F(DeviceStateTest, NothingIsMeasuredWhileOffAndTheBubbleThatWasOpenIsNotLearned) {
+  AttachRank(1);
+  MakeBubbles(20);
+  PushEdge(EdgeKind::kBubbleBegin, 41, 200);
+  state_->Drain(AtMs(201));
+  Set({.main_job = "gpt", .mode = FillMode::kOff});
+  state_->OnSettingsChanged(AtMs(202));
+  EXPECT_EQ(WindowMode(), FillMode::kOff);
+  const v1::BubbleStats before = state_->ReportBubbles()[0];
+
+  PushEdge(EdgeKind::kBubbleEnd, 42, 290);
+  PushBubble(21, 300);
+  state_->Drain(AtMs(310));
+
+  const v1::BubbleStats after = state_->ReportBubbles()[0];
+  EXPECT_EQ(after.count(), before.count());
+  EXPECT_EQ(after.bubble_ns(), 20 * 8'000'000 + 2'000'000);
+  EXPECT_EQ(after.p90_ns(), 8'000'000);
+}
+
+TEST_F(DeviceStateTest, FillingAfterOffBeginsWithABubbleWhoseBeginWasSeen) {
+  AttachRank(1);
+  MakeBubbles(20);
+  state_->Drain(AtMs(201));
+  Set({.main_job = "gpt", .mode = FillMode::kOff});
+  state_->OnSettingsChanged(AtMs(202));
+  PushEdge(EdgeKind::kBubbleBegin, 41, 210);
+  state_->Drain(AtMs(212));
+
+  Set({.main_job = "gpt", .mode = std::nullopt});
+  state_->OnSettingsChanged(AtMs(214));
+  EXPECT_EQ(WindowMode(), FillMode::kReport);  // units in the open bubble would belong to none
+  PushEdge(EdgeKind::kBubbleEnd, 42, 218);
+  state_->Drain(AtMs(219));
+  EXPECT_EQ(WindowMode(), FillMode::kReport);
+  PushEdge(EdgeKind::kBubbleBegin, 43, 220);
+  state_->Drain(AtMs(222));
+  EXPECT_EQ(WindowMode(), FillMode::kFill);
+  PushEdge(EdgeKind::kBubbleEnd, 44, 228);
+  state_->Drain(AtMs(230));
+  EXPECT_EQ(state_->ReportBubbles()[0].count(), 21);
+}
+
+TEST_F(DeviceStateTest, RankThatAttachedOffCanBeFilledLater) {
+  AttachRank(1, FillMode::kOff);
+  MakeBubbles(1);
+  state_->Drain(AtMs(9));
+  Set({.main_job = "gpt", .mode = FillMode::kFill});
+  state_->OnSettingsChanged(AtMs(10));
+  PushBubble(1, 20);
+  state_->Drain(AtMs(30));
+  EXPECT_EQ(WindowMode(), FillMode::kFill);
+  EXPECT_EQ(state_->ReportBubbles()[0].count(), 1);
 }
 
 TEST_F(DeviceStateTest, NextRankStartsAFreshPageAndFreshWindows) {

@@ -41,14 +41,15 @@ void RankAccount::OnAttached(uint32_t generation) {
   iteration_lengths_ = RecentValues(kIterationsKept);
   iteration_begin_.reset();
   is_iteration_broken_ = false;
+  may_miss_bubble_begin_ = false;
+  may_miss_iteration_begin_ = false;
   bubbles_.assign(kBubbleSlots, {});
   failures_ = {};
 }
 
 void RankAccount::OnDetached(Instant now) {
   CHECK(is_attached_);
-  if (open_.has_value()) CloseBubble(std::max(now.ns(), open_->begin_ns));
-  iteration_begin_.reset();
+  CloseAll(now);
   is_attached_ = false;
   SettleWaiting();
 }
@@ -80,12 +81,26 @@ void RankAccount::OnFailureEnded(Instant now) {
   SettleWaiting();
 }
 
+void RankAccount::OnBreak(Instant now) {
+  CHECK(is_attached_);
+  CloseAll(now);
+  may_miss_bubble_begin_ = true;
+  may_miss_iteration_begin_ = true;
+  SettleWaiting();
+}
+
+void RankAccount::CloseAll(Instant now) {
+  if (open_.has_value()) CloseBubble(std::max(now.ns(), open_->begin_ns));
+  iteration_begin_.reset();
+}
+
 EdgeEffect RankAccount::OnEdge(const EdgeEvent& edge, bool is_offered) {
   CHECK(is_attached_);
   EdgeEffect effect;
   switch (edge.kind) {
     case EdgeKind::kIterationBegin:
       ++rank_.iterations;
+      may_miss_iteration_begin_ = false;
       if (iteration_begin_.has_value()) ++rank_.unmatched;
       iteration_begin_ = edge;
       is_iteration_broken_ = false;
@@ -120,6 +135,7 @@ void RankAccount::OnEdgesDropped(uint64_t count) {
 void RankAccount::EndIteration(const EdgeEvent& edge) {
   if (std::exchange(is_iteration_broken_, false)) return;
   const std::optional<EdgeEvent> begin = std::exchange(iteration_begin_, std::nullopt);
+  if (std::exchange(may_miss_iteration_begin_, false)) return;
   if (!begin.has_value() || begin->iteration != edge.iteration || edge.time_ns < begin->time_ns) {
     ++rank_.unmatched;
     return;
@@ -130,6 +146,7 @@ void RankAccount::EndIteration(const EdgeEvent& edge) {
 }
 
 void RankAccount::BeginBubble(const EdgeEvent& edge, bool is_offered) {
+  may_miss_bubble_begin_ = false;
   if (open_.has_value()) {
     ++rank_.unmatched;
     AbandonBubble();
@@ -154,6 +171,10 @@ void RankAccount::CountOffered(int64_t now_ns, uint64_t iteration) {
 
 std::optional<ClosedBubble> RankAccount::EndBubble(const EdgeEvent& edge) {
   last_seq_ = edge.seq;
+  if (std::exchange(may_miss_bubble_begin_, false)) {
+    SettleWaiting();
+    return std::nullopt;
+  }
   if (!open_.has_value() || edge.seq != open_->seq + 1 ||
       ToSigned(edge.time_ns) < open_->begin_ns) {
     ++rank_.unmatched;

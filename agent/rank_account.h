@@ -107,6 +107,9 @@ class RankAccount {
   // REQUIRES: a rank is attached, and no failure, or one, is under way.
   void OnFailureBegan(Instant now);
   void OnFailureEnded(Instant now);
+  // Edges are not looked at from here until the next call of OnEdge. As OnDetached, but the rank
+  // stays; what ends later without having begun is not counted as unmatched.
+  void OnBreak(Instant now);
 
   // `is_offered`: for a bubble's begin, WindowWriter::IsOffered(edge.slot); otherwise unused.
   // REQUIRES: a rank is attached.
@@ -164,6 +167,8 @@ class RankAccount {
   void CountOffered(int64_t now_ns, uint64_t iteration);
   // Counts the open bubble.
   ClosedBubble CloseBubble(int64_t end_ns);
+  // What is open ends now.
+  void CloseAll(Instant now);
   // The open bubble's end was missed.
   void AbandonBubble();
   void RememberOpen(int64_t end_ns);
@@ -190,6 +195,9 @@ class RankAccount {
   std::optional<int64_t> failure_begin_ns_;
   BubbleTotals failures_;
   std::deque<PastFailure> past_failures_;
+  // A break came; the first end of each kind may be of something that began before.
+  bool may_miss_bubble_begin_ = false;
+  bool may_miss_iteration_begin_ = false;
   std::vector<BubbleTotals> bubbles_;  // kBubbleSlots
   std::deque<PastBubble> past_;
   std::deque<WaitingUnit> waiting_;

@@ -207,6 +207,36 @@ TEST_F(RankAccountTest, LeavingRankEndsItsBubble) {
   ExpectTask(5, 4);
 }
 
+TEST_F(RankAccountTest, BreakEndsWhatIsOpenAndCountsNoIteration) {
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 5, 0), false);
+  Begin(10, 1);
+  account_.OnUnit(kTask, UnitIn(1, 11, 5));
+  account_.OnBreak(Instant::FromNs(14 * kMs));
+  ExpectTask(3, 2);
+  EXPECT_EQ(account_.rank().bubble_ns, 4 * kMs);
+  EXPECT_EQ(account_.rank().iteration_ns, 0);
+}
+
+TEST_F(RankAccountTest, EndsAfterABreakAreNotUnmatchedAndMeasuringGoesOn) {
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 5, 0), false);
+  Begin(10, 1);
+  account_.OnBreak(Instant::FromNs(14 * kMs));
+  EXPECT_FALSE(End(50, 8).closed.has_value());
+  account_.OnEdge(Edge(EdgeKind::kIterationEnd, 52, 8, 3), false);
+  EXPECT_EQ(account_.rank().unmatched, 0);
+
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 60, 8, 4), false);
+  Begin(61, 9, 4);
+  ASSERT_TRUE(End(65, 10).closed.has_value());
+  account_.OnEdge(Edge(EdgeKind::kIterationEnd, 70, 10, 4), false);
+
+  EXPECT_EQ(account_.rank().iteration_ns, 10 * kMs);
+  EXPECT_EQ(account_.rank().bubble_ns, 8 * kMs);
+  EXPECT_EQ(account_.rank().unmatched, 0);
+  EXPECT_FALSE(End(80, 12).closed.has_value());
+  EXPECT_EQ(account_.rank().unmatched, 1);
+}
+
 TEST_F(RankAccountTest, NextRankStartsFromZeroAndTasksKeepTheirTotals) {
   Begin(10, 1);
   account_.OnUnit(kTask, UnitIn(1, 11, 2));

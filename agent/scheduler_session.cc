@@ -157,7 +157,8 @@ void SchedulerSession::OnRead(bool ok) {
     handler_.OnConnected();
     return;
   }
-  if (state_ == State::kConnected && !command.has_keep_alive()) handler_.OnCommand(command);
+  if (command.has_keep_alive()) return;
+  if (state_ == State::kConnected || command.has_main_job_settings()) handler_.OnCommand(command);
 }
 
 void SchedulerSession::OnWritten(bool ok) {

@@ -21,11 +21,15 @@ class CountingHandler : public SessionHandler {
     return hello;
   }
   void OnConnected() override { ++connections; }
-  void OnCommand(const v1::AgentCommand& command) override { last_command = command; }
+  void OnCommand(const v1::AgentCommand& command) override {
+    last_command = command;
+    connections_at_last_command = connections;
+  }
 
   int hellos = 0;
   int connections = 0;
   v1::AgentCommand last_command;
+  int connections_at_last_command = 0;
 };
 
 class SchedulerSessionTest : public ::testing::Test {
@@ -67,6 +71,25 @@ TEST_F(SchedulerSessionTest, SaysHelloFirstAndIsConnectedAfterTheWelcome) {
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->hello().node(), "node");
   runner_.Do([&] { EXPECT_TRUE(session_->is_connected()); });
+}
+
+TEST_F(SchedulerSessionTest, HandsSettingsOnBeforeTheWelcomeAndNothingElse) {
+  ScriptedScheduler scheduler({.is_mute = true});
+  StartSession(scheduler.address());
+  v1::AgentCommand settings;
+  settings.mutable_main_job_settings()->set_main_job("gpt");
+  scheduler.Send(settings);
+  v1::AgentCommand stop;
+  stop.mutable_stop()->set_grace_ns(5);
+  scheduler.Send(stop);
+  v1::AgentCommand welcome;
+  welcome.mutable_welcome()->set_lease_ns(1'000'000'000);
+  scheduler.Send(welcome);
+
+  ASSERT_TRUE(WaitForConnections(1));
+
+  EXPECT_EQ(handler_.last_command.main_job_settings().main_job(), "gpt");
+  EXPECT_EQ(handler_.connections_at_last_command, 0);
 }
 
 TEST_F(SchedulerSessionTest, HandsCommandsOnButKeepsKeepAlivesToItself) {

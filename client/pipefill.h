@@ -57,7 +57,7 @@ typedef struct pf_attach_options {
   const char* device;   /* device of agentd; NULL = PIPEFILL_DEVICE, else by CPU affinity */
   const char* socket;   /* of agentd; NULL = PIPEFILL_SOCKET, else /run/pipefill/agentd.sock */
   int32_t mode;         /* PF_MODE_*; PF_MODE_DEFAULT = PIPEFILL_MODE, else fill */
-  uint32_t budget_ppm;  /* slowdown that filling may cost, in millionths; 0 = 10000 (1 %) */
+  uint32_t budget_ppm;  /* slowdown that filling may cost, in millionths; 0 = as agentd has it (1 %) */
 } pf_attach_options;
 
 /* Connects to agentd and maps the pages; at most 200 ms. *job is set in every case and stays usable

@@ -39,7 +39,7 @@ struct MainJobOptions {
   std::string device = {};  // empty = PIPEFILL_DEVICE, else by CPU affinity
   std::string socket = {};  // empty = PIPEFILL_SOCKET, else the default
   int mode = PF_MODE_DEFAULT;
-  uint32_t budget_ppm = 0;  // 0 = 1 %
+  uint32_t budget_ppm = 0;  // 0 = as agentd has it (1 %)
 };
 
 // Attaches in the constructor, detaches in the destructor.

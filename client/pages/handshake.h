@@ -67,7 +67,7 @@ struct AttachRankRequest {
   int32_t stage;
   int32_t stages;
   uint32_t mode;             // a FillMode; 0 = kFill
-  uint32_t budget_ppm;       // allowed slowdown in millionths; 0 = 10,000 (1 %)
+  uint32_t budget_ppm;       // allowed slowdown in millionths; 0 = as agentd has it (1 %)
   char device[64];           // empty = by the process's affinity
 };
 static_assert(sizeof(AttachRankRequest) == 16 + 128 + 24 + 64);
