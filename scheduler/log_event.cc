@@ -1,11 +1,26 @@
 #include "scheduler/log_event.h"
 
+#include "absl/strings/string_view.h"
 #include "common/log.h"
 #include "common/quantity.h"
 #include "scheduler/core/explain.h"
 
 namespace pipefill::scheduler {
 namespace {
+
+absl::string_view ModeName(FillMode mode) {
+  switch (mode) {
+    case FillMode::kUnknown:
+      return "as-attached";
+    case FillMode::kOff:
+      return "off";
+    case FillMode::kReport:
+      return "report";
+    case FillMode::kFill:
+      return "fill";
+  }
+  return "";
+}
 
 void Log(const JobSubmitted& e) {
   spdlog::info("job_submitted job={} name={} memory={}", e.job, e.spec.name,
@@ -26,6 +41,12 @@ void Log(const AttemptStarted& e) {
 void Log(const AttemptEnded& e) {
   spdlog::info("attempt_ended job={} attempt={} how=\"{}\" units={}", e.attempt.job,
                e.attempt.attempt, ExplainEnd(e.end), e.progress.units);
+}
+
+void Log(const MainJobUpdated& e) {
+  spdlog::info("main_job_updated main_job={} mode={} budget_ppm={} paused={} static_share_ppm={}",
+               e.settings.main_job, ModeName(e.settings.mode), e.settings.budget_ppm,
+               e.settings.is_paused, e.settings.static_share_ppm);
 }
 
 void Log(const AgentRegistered& e) {

@@ -37,6 +37,11 @@ struct CancelRequest {
   std::function<void(absl::Status)> answer;
 };
 
+struct UpdateMainJobRequest {
+  MainJobChange change;  // checked
+  std::function<void(absl::StatusOr<MainJobSettings>)> answer;
+};
+
 // Answered once the job is terminal.
 struct WaitRequest {
   WaitId wait;
@@ -62,8 +67,8 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message =
-    std::variant<SubmitRequest, CancelRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
+using Message = std::variant<SubmitRequest, CancelRequest, UpdateMainJobRequest, WaitRequest,
+                             EndWait, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

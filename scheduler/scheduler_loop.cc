@@ -97,6 +97,24 @@ absl::Status SchedulerLoop::Cancel(JobId id) {
   return absl::OkStatus();
 }
 
+void SchedulerLoop::Handle(UpdateMainJobRequest request) {
+  absl::StatusOr<MainJobSettings> result = Update(request.change);
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
+}
+
+absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& change) {
+  const MainJobUpdated updated{state_.main_jobs().Changed(change)};
+  RETURN_IF_ERROR(state_.Check(updated, time_.now));
+  const bool is_repeated = updated.settings == state_.main_jobs().SettingsOf(change.main_job);
+  if (is_repeated) return updated.settings;
+  RETURN_IF_ERROR(Admit(updated));
+  for (Action& action : ActionsForMainJob(state_, change.main_job)) {
+    batch_.actions.push_back(std::move(action));
+  }
+  return updated.settings;
+}
+
 void SchedulerLoop::Handle(WaitRequest request) {
   const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
   if (job.ok() && !IsTerminal((*job)->phase)) {
@@ -222,6 +240,7 @@ void SchedulerLoop::Publish() {
   view->nodes = state_.nodes().nodes();
   view->plan = plan_;
   view->counts = state_.counts();
+  view->main_jobs = state_.main_jobs().Snapshot();
   dependencies_.board.Publish(std::move(view));
 }
 

@@ -104,6 +104,17 @@ class SchedulerLoopTest : public testing::Test {
     return result;
   }
 
+  absl::StatusOr<MainJobSettings> SetPaused(const std::string& main_job, bool is_paused) {
+    absl::StatusOr<MainJobSettings> result = absl::UnknownError("not answered");
+    UpdateMainJobRequest request{
+        {}, [&](absl::StatusOr<MainJobSettings> answer) { result = std::move(answer); }};
+    request.change.main_job = main_job;
+    request.change.is_paused = is_paused;
+    EXPECT_TRUE(loop_->Post(std::move(request)).ok());
+    time_->RunReady();
+    return result;
+  }
+
   const Job& Get(int64_t id) {
     view_ = board_.Latest();
     return **FindJob(*view_, JobId(id));
@@ -129,6 +140,56 @@ class SchedulerLoopTest : public testing::Test {
   std::unique_ptr<SchedulerLoop> loop_;
   std::shared_ptr<const ClusterView> view_;
 };
+
+// --- Settings of main jobs ---
+
+TEST_F(SchedulerLoopTest, PauseIsDurableBeforeAgentsOrTheUserHear) {
+  DialIn(1);
+  size_t sent_before = agents_.sent_.size();
+  bool was_early = true;
+  journal_.OnAppend([&] { was_early = agents_.sent_.size() != sent_before; });
+  const absl::StatusOr<MainJobSettings> answer = SetPaused("gpt", true);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(answer->is_paused);
+  EXPECT_FALSE(was_early);
+  ASSERT_EQ(agents_.All<SetMainJob>().size(), 1U);
+  EXPECT_TRUE(agents_.All<SetMainJob>()[0].settings.is_paused);
+  EXPECT_TRUE(board_.Latest()->main_jobs->at("gpt").is_paused);
+}
+
+TEST_F(SchedulerLoopTest, PauseSurvivesARestartAndMeetsTheAgentWhenItDialsIn) {
+  DialIn(1);
+  ASSERT_TRUE(SetPaused("gpt", true).ok());
+  Restart();
+  DialIn(2);
+  ASSERT_EQ(agents_.All<SetMainJob>().size(), 1U);
+  EXPECT_TRUE(agents_.All<SetMainJob>()[0].settings.is_paused);
+}
+
+TEST_F(SchedulerLoopTest, RepeatedPauseIsWrittenAndSentOnce) {
+  DialIn(1);
+  ASSERT_TRUE(SetPaused("gpt", true).ok());
+  const size_t records = journal_.records().size();
+  EXPECT_TRUE(SetPaused("gpt", true)->is_paused);
+  EXPECT_EQ(journal_.records().size(), records);
+  EXPECT_EQ(agents_.All<SetMainJob>().size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, UnknownMainJobIsRefusedWithTheNamesOfThoseAttached) {
+  DialIn(1);
+  const absl::Status status = SetPaused("bert", true).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("attached: gpt"));
+}
+
+TEST_F(SchedulerLoopTest, NothingIsPlacedWhereTheMainJobIsPaused) {
+  DialIn(1);
+  ASSERT_TRUE(SetPaused("gpt", true).ok());
+  ASSERT_TRUE(Submit().ok());
+  EXPECT_TRUE(agents_.All<LaunchAttempt>().empty());
+  ASSERT_TRUE(SetPaused("gpt", false).ok());
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+}
 
 // --- Durable first ---
 

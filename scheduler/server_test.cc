@@ -313,6 +313,47 @@ TEST_F(ServerTest, DevicesBubblesAndStatusAreThoseOfTheAgent) {
   EXPECT_EQ(status.nodes(0), "a");
 }
 
+TEST_F(ServerTest, SettingsOfAMainJobReachItsAgentAndSurviveARestart) {
+  v1::UpdateMainJobRequest request;
+  request.set_main_job("gpt");
+  request.set_paused(true);
+  request.set_budget_ppm(5'000);
+  v1::MainJobSettings settings;
+  EXPECT_EQ(Call(&v1::SchedulerService::Stub::UpdateMainJob, request, &settings).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  {
+    ScriptedAgent agent(server_->address(), {});
+    ASSERT_TRUE(agent.Settle());
+    const grpc::Status status =
+        Call(&v1::SchedulerService::Stub::UpdateMainJob, request, &settings);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(settings.budget_ppm(), 5'000U);
+    const auto command = agent.NextCommand();
+    ASSERT_TRUE(command.has_value() && command->has_main_job_settings());
+    EXPECT_TRUE(command->main_job_settings().paused());
+  }
+  Restart();
+  ScriptedAgent agent(server_->address(), {});
+  const auto command = agent.NextCommand();
+  ASSERT_TRUE(command.has_value() && command->has_main_job_settings());
+  EXPECT_TRUE(command->main_job_settings().paused());
+  v1::ListMainJobsResponse listed;
+  ASSERT_TRUE(
+      Call(&v1::SchedulerService::Stub::ListMainJobs, v1::ListMainJobsRequest(), &listed).ok());
+  ASSERT_EQ(listed.main_jobs_size(), 1);
+  EXPECT_EQ(listed.main_jobs(0).main_job(), "gpt");
+  EXPECT_TRUE(listed.main_jobs(0).paused());
+}
+
+TEST_F(ServerTest, BadSettingsAreRefusedWithTheField) {
+  v1::UpdateMainJobRequest request;
+  request.set_main_job("gpt");
+  v1::MainJobSettings settings;
+  grpc::Status status = Call(&v1::SchedulerService::Stub::UpdateMainJob, request, &settings);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("nothing to change"));
+}
+
 TEST_F(ServerTest, HealthServiceServes) {
   grpc::GenericStub stub(
       grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));

@@ -9,19 +9,6 @@
 namespace pipefill::scheduler {
 namespace {
 
-FillMode FromProto(v1::FillMode from) {
-  switch (from) {
-    case v1::FILL_MODE_OFF:
-      return FillMode::kOff;
-    case v1::FILL_MODE_REPORT:
-      return FillMode::kReport;
-    case v1::FILL_MODE_FILL:
-      return FillMode::kFill;
-    default:
-      return FillMode::kUnknown;
-  }
-}
-
 v1::FillMode ToProto(FillMode from) {
   switch (from) {
     case FillMode::kUnknown:
@@ -298,6 +285,27 @@ BubbleStats FromProto(const v1::BubbleStats& from) {
                                                          : BubbleOffer::kUnknown};
 }
 
+FillMode FromProto(v1::FillMode from) {
+  switch (from) {
+    case v1::FILL_MODE_OFF:
+      return FillMode::kOff;
+    case v1::FILL_MODE_REPORT:
+      return FillMode::kReport;
+    case v1::FILL_MODE_FILL:
+      return FillMode::kFill;
+    default:
+      return FillMode::kUnknown;
+  }
+}
+
+MainJobSettings FromProto(const v1::MainJobSettings& from) {
+  return {.main_job = from.main_job(),
+          .mode = FromProto(from.mode()),
+          .budget_ppm = from.budget_ppm(),
+          .is_paused = from.paused(),
+          .static_share_ppm = from.static_share_ppm()};
+}
+
 v1::JobSpec ToProto(const JobSpec& from) {
   v1::JobSpec to;
   to.set_name(from.name);
@@ -393,6 +401,16 @@ v1::BubbleStats ToProto(const BubbleStats& from) {
   to.set_units(from.units);
   to.set_overruns(from.overruns);
   to.set_offer(static_cast<v1::BubbleOffer>(from.offer));
+  return to;
+}
+
+v1::MainJobSettings ToProto(const MainJobSettings& from) {
+  v1::MainJobSettings to;
+  to.set_main_job(from.main_job);
+  to.set_mode(ToProto(from.mode));
+  to.set_budget_ppm(from.budget_ppm);
+  to.set_paused(from.is_paused);
+  to.set_static_share_ppm(from.static_share_ppm);
   return to;
 }
 

@@ -11,6 +11,7 @@
 #include "proto/types.pb.h"
 #include "scheduler/core/device.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/main_job.h"
 
 namespace pipefill::scheduler {
 
@@ -20,6 +21,8 @@ EndCause FromProto(v1::EndCause from);
 FillProgress FromProto(const v1::FillProgress& from);
 Device FromProto(const v1::Device& from);
 BubbleStats FromProto(const v1::BubbleStats& from);
+MainJobSettings FromProto(const v1::MainJobSettings& from);
+FillMode FromProto(v1::FillMode from);
 
 v1::JobSpec ToProto(const JobSpec& from);
 v1::AttemptKey ToProto(const AttemptKey& from);
@@ -27,6 +30,7 @@ v1::EndCause ToProto(EndCause from);
 v1::FillProgress ToProto(const FillProgress& from);
 v1::Device ToProto(const Device& from);
 v1::BubbleStats ToProto(const BubbleStats& from);
+v1::MainJobSettings ToProto(const MainJobSettings& from);
 
 // With the reasons of `plan`, if the job waits, as they read at `now`.
 v1::Job ToProto(const Job& from, const Plan& plan, Instant now);

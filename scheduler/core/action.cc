@@ -9,6 +9,7 @@ const std::string& NodeOf(const Action& action) {
                         [](const LaunchAttempt& a) -> const std::string& { return a.device.node; },
                         [](const StopAttempt& a) -> const std::string& { return a.node; },
                         [](const AcknowledgeEnd& a) -> const std::string& { return a.node; },
+                        [](const SetMainJob& a) -> const std::string& { return a.node; },
                     },
                     action);
 }

@@ -44,8 +44,14 @@ struct AcknowledgeEnd {
   AttemptKey attempt;
 };
 
-using Action =
-    std::variant<WelcomeAgent, KeepAgentAlive, LaunchAttempt, StopAttempt, AcknowledgeEnd>;
+// What is set for a main job, in place of what was. The agent keeps it for ranks to come.
+struct SetMainJob {
+  std::string node;
+  MainJobSettings settings;
+};
+
+using Action = std::variant<WelcomeAgent, KeepAgentAlive, LaunchAttempt, StopAttempt,
+                            AcknowledgeEnd, SetMainJob>;
 
 // The node that an action is for.
 const std::string& NodeOf(const Action& action);

@@ -61,13 +61,24 @@ ClusterSnapshot ClusterState::Snapshot(Instant now) const {
   for (const auto& [name, node] : nodes_.nodes()) {
     if (!IsHeard(*node, now)) continue;
     for (size_t i = 0; i < node->devices.size(); ++i) {
-      snapshot.devices.push_back(SnapshotDevice(*node, i, LiveAttemptsOf(name)));
+      snapshot.devices.push_back(SnapshotOf(*node, i));
     }
   }
   snapshot.pending.reserve(pending_.size());
   for (JobId id : pending_) {
     const Job& job = *jobs_.Find(id);
     snapshot.pending.push_back({id, job.spec->memory_bytes, job.not_before});
+  }
+  return snapshot;
+}
+
+DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device) const {
+  DeviceSnapshot snapshot = SnapshotDevice(node, device, LiveAttemptsOf(node.name));
+  const std::optional<MainRank>& rank = node.devices[device].main_rank;
+  const bool is_paused = rank.has_value() && main_jobs_.SettingsOf(rank->main_job).is_paused;
+  // A task that is put there would hold memory and do nothing.
+  if (is_paused && snapshot.main_job == MainJobUse::kFilled) {
+    snapshot.main_job = MainJobUse::kMeasured;
   }
   return snapshot;
 }
@@ -199,6 +210,10 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   auto live = live_by_node_.find(attempt.device.node);
   live->second.erase(attempt.fence);
   if (live->second.empty()) live_by_node_.erase(live);
+}
+
+void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*time*/) {
+  main_jobs_.Set(event.settings);
 }
 
 void ClusterState::ApplyEvent(const AgentRegistered& event, const EventTime& time) {

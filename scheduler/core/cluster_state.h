@@ -1,4 +1,4 @@
-// The whole state of schedulerd: jobs (durable) and nodes (soft).
+// The whole state of schedulerd: jobs and settings of main jobs (durable), and nodes (soft).
 //
 //   event --> Check (may refuse) --> Apply (cannot fail) --> journal
 //
@@ -30,6 +30,7 @@
 #include "scheduler/core/job.h"
 #include "scheduler/core/job_machine.h"
 #include "scheduler/core/job_table.h"
+#include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
 
 namespace pipefill::scheduler {
@@ -37,6 +38,9 @@ namespace pipefill::scheduler {
 struct ClusterLimits {
   // Jobs that the store may hold, ended ones included.
   int64_t jobs_max = 1'000'000;
+  // Main jobs for which something may be set. An agent is told all of it as it dials in, so this
+  // must stay well below what a stream queues.
+  size_t main_jobs_max = 512;
   // A node that was heard of within this time is alive: another agent may not take its name.
   absl::Duration agent_lease = absl::Seconds(10);
   // Silence after which an agent is given up, and after which an attempt that it does not name is.
@@ -52,7 +56,8 @@ struct JobCounts {
 
 class ClusterState {
  public:
-  explicit ClusterState(const ClusterLimits& limits) : limits_(limits) {}
+  explicit ClusterState(const ClusterLimits& limits)
+      : limits_(limits), main_jobs_(limits.main_jobs_max) {}
 
   // Whether `event` may be applied. Codes: NotFound (no such job), FailedPrecondition (the state
   // forbids it), AlreadyExists (key in use), ResourceExhausted (a limit, named), Aborted (stale: a
@@ -76,6 +81,7 @@ class ClusterState {
   absl::StatusOr<std::optional<JobId>> FindSubmission(const std::string& key,
                                                       const JobSpec& spec) const;
   const NodeTable& nodes() const { return nodes_; }
+  const MainJobTable& main_jobs() const { return main_jobs_; }
   // Attempts of the node that have not ended.
   const LiveAttempts& LiveAttemptsOf(const std::string& node) const;
   JobCounts counts() const;
@@ -105,6 +111,7 @@ class ClusterState {
   absl::Status CheckSubmission(const JobSubmitted& event) const;
   absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
   absl::Status CheckPlacement(const AttemptPlaced& event, Instant now) const;
+  absl::Status CheckMainJob(const MainJobUpdated& event) const;
   absl::Status CheckRegistration(const AgentRegistered& event, Instant now) const;
 
   void ApplyEvent(const JobSubmitted& event, const EventTime& time);
@@ -112,12 +119,15 @@ class ClusterState {
   void ApplyEvent(const AttemptPlaced& event, const EventTime& time);
   void ApplyEvent(const AttemptStarted& event, const EventTime& time);
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);
+  void ApplyEvent(const MainJobUpdated& event, const EventTime& time);
   void ApplyEvent(const AgentRegistered& event, const EventTime& time);
   void ApplyEvent(const AgentReported& event, const EventTime& time);
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
   void ApplyEvent(const AgentLost& event, const EventTime& time);
 
   bool IsHeard(const Node& node, Instant now) const;
+  // One of the node's devices as the planner sees it.
+  DeviceSnapshot SnapshotOf(const Node& node, size_t device) const;
   // Moves the job, and keeps `pending_` and `counts_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
 
@@ -129,6 +139,7 @@ class ClusterState {
   Fence last_fence_;
   absl::btree_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;
+  MainJobTable main_jobs_;
 };
 
 }  // namespace pipefill::scheduler

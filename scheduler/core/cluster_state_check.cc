@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/quantity.h"
 #include "common/status.h"
 #include "scheduler/core/cluster_state.h"
@@ -36,6 +38,7 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const AttemptPlaced& e) { return CheckPlacement(e, now); },
           [&](const AttemptStarted&) { return absl::OkStatus(); },
           [&](const AttemptEnded&) { return absl::OkStatus(); },
+          [&](const MainJobUpdated& e) { return CheckMainJob(e); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -57,6 +60,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
                         [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
                         [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
                         [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
+                        [&](const MainJobUpdated&) { return absl::OkStatus(); },
                         [&](const AgentRegistered&) { return absl::OkStatus(); },
                         [&](const AgentReported&) { return absl::OkStatus(); },
                         [&](const AgentDisconnected&) { return absl::OkStatus(); },
@@ -130,8 +134,8 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
   if (device == node->devices.end()) {
     return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
   }
-  const DeviceSnapshot left = SnapshotDevice(
-      *node, static_cast<size_t>(device - node->devices.begin()), LiveAttemptsOf(node->name));
+  const DeviceSnapshot left =
+      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()));
   const int64_t need_bytes = jobs_.Find(event.attempt.job)->spec->memory_bytes;
   if (left.main_job != MainJobUse::kFilled || !left.has_seat() ||
       need_bytes > left.memory_free_bytes) {
@@ -141,6 +145,21 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
                      " free=", FormatBytes(left.memory_free_bytes)));
   }
   return absl::OkStatus();
+}
+
+absl::Status ClusterState::CheckMainJob(const MainJobUpdated& event) const {
+  const std::string& name = event.settings.main_job;
+  const absl::btree_set<std::string> attached = AttachedMainJobs(nodes_.nodes());
+  if (!attached.contains(name) && !main_jobs_.Contains(name)) {
+    return absl::NotFoundError(absl::StrCat(
+        "no main job \"", name, "\" is attached",
+        attached.empty() ? "; none is"
+                         : absl::StrCat("; attached: ", absl::StrJoin(attached, ", "))));
+  }
+  if (main_jobs_.HasRoomFor(name)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("something is set for ", limits_.main_jobs_max,
+                   " main jobs, which is the limit; unset what ended ones do not need any more"));
 }
 
 absl::Status ClusterState::CheckRegistration(const AgentRegistered& event, Instant now) const {

@@ -96,6 +96,31 @@ TEST_F(ClusterStateTest, RefusesMoreJobsThanItsLimit) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("jobs_max"));
 }
 
+// --- Settings of main jobs ---
+
+TEST_F(ClusterStateTest, SettingsNeedAMainJobThatIsAttachedOrWasSetBefore) {
+  const absl::Status unknown = Admit(MainJobUpdated{PausedMainJob("gpt")});
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(unknown.message()), HasSubstr("none is"));
+  Register({FilledDevice("a", "cpu0")});
+  EXPECT_TRUE(Admit(MainJobUpdated{PausedMainJob("gpt")}).ok());
+  Register({});
+  EXPECT_TRUE(Admit(MainJobUpdated{PausedMainJob("gpt")}).ok());
+}
+
+TEST_F(ClusterStateTest, SettingsBeyondTheLimitAreRefusedWithIt) {
+  ClusterLimits limits;
+  limits.main_jobs_max = 1;
+  ClusterState small(limits);
+  Device other = FilledDevice("a", "cpu1");
+  other.main_rank->main_job = "bert";
+  small.Apply(HelloFrom("a", 1, {FilledDevice("a", "cpu0"), other}), TimeAt(0));
+  small.Apply(MainJobUpdated{PausedMainJob("gpt")}, TimeAt(0));
+  const absl::Status status = small.Check(MainJobUpdated{PausedMainJob("bert")}, AtSecond(0));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("for 1 main jobs"));
+}
+
 // --- Placement ---
 
 TEST_F(ClusterStateTest, FencesGrowOverAllJobs) {

@@ -9,6 +9,7 @@ bool IsDurable(const Event& event) {
                         [](const AttemptPlaced&) { return true; },
                         [](const AttemptStarted&) { return true; },
                         [](const AttemptEnded&) { return true; },
+                        [](const MainJobUpdated&) { return true; },
                         [](const AgentRegistered&) { return false; },
                         [](const AgentReported&) { return false; },
                         [](const AgentDisconnected&) { return false; },

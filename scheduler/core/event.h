@@ -19,6 +19,7 @@
 #include "common/instant.h"
 #include "scheduler/core/device.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/main_job.h"
 
 namespace pipefill::scheduler {
 
@@ -53,6 +54,11 @@ struct AttemptEnded {
   FillProgress progress;
 };
 
+// A user changed what is set for a main job; these are the settings after it.
+struct MainJobUpdated {
+  MainJobSettings settings;
+};
+
 // --- Soft ---
 
 // An agent has dialled in and said what it has.
@@ -85,7 +91,7 @@ struct AgentLost {
 
 using Event =
     std::variant<JobSubmitted, CancelRequested, AttemptPlaced, AttemptStarted, AttemptEnded,
-                 AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
+                 MainJobUpdated, AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

@@ -28,7 +28,7 @@ std::string ExplainNoMainJob(const PendingReason& reason) {
                                   " has a main job whose bubbles may be filled");
   if (reason.devices_measured > 0) {
     absl::StrAppend(&text, " (", Count(reason.devices_measured, "main rank"),
-                    " in mode off or report)");
+                    " in mode off or report, or paused: see `pipefill main`)");
   }
   return absl::StrCat(text, "; starts when a training run attaches in mode fill");
 }

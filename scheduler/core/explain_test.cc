@@ -34,9 +34,11 @@ TEST(ExplainReasonTest, NoMainJobCountsDevices) {
             "none of 2 devices has a main job whose bubbles may be filled; starts when a training "
             "run attaches in mode fill");
   reason.devices_measured = 1;
-  EXPECT_EQ(ExplainReason(reason, Instant()),
-            "none of 2 devices has a main job whose bubbles may be filled (1 main rank in mode off "
-            "or report); starts when a training run attaches in mode fill");
+  EXPECT_EQ(
+      ExplainReason(reason, Instant()),
+      "none of 2 devices has a main job whose bubbles may be filled (1 main rank in mode off "
+      "or report, or paused: see `pipefill main`); starts when a training run attaches in mode "
+      "fill");
 }
 
 TEST(ExplainReasonTest, ResidentLimitCountsSeats) {

@@ -118,6 +118,16 @@ void NodeTable::Replace(Node node) {
   nodes_[std::move(name)] = std::make_shared<const Node>(std::move(node));
 }
 
+absl::btree_set<std::string> AttachedMainJobs(const NodeMap& nodes) {
+  absl::btree_set<std::string> names;
+  for (const auto& [name, node] : nodes) {
+    for (const Device& device : node->devices) {
+      if (device.main_rank.has_value()) names.insert(device.main_rank->main_job);
+    }
+  }
+  return names;
+}
+
 DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempts& live) {
   const Device& reported = node.devices[device];
   const Node::OtherLoad& other = node.other_loads[device];

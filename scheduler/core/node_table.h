@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "common/ids.h"
 #include "common/instant.h"
 #include "scheduler/core/device.h"
@@ -86,6 +87,9 @@ class NodeTable {
   NodeMap nodes_;
   absl::btree_map<SessionId, std::string> names_by_session_;
 };
+
+// Main jobs that have a rank on any of the nodes.
+absl::btree_set<std::string> AttachedMainJobs(const NodeMap& nodes);
 
 // The device as the planner sees it, with all of `live` on it or on their way to it.
 DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempts& live);

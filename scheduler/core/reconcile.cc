@@ -61,6 +61,10 @@ void DecideNamed(const ClusterState& state, const std::string& node, const Attem
 
 Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
   Decision decision;
+  // Before the Welcome, with which gates may open.
+  for (const auto& [name, settings] : *state.main_jobs().Snapshot()) {
+    decision.actions.emplace_back(SetMainJob{hello.node, settings});
+  }
   decision.actions.emplace_back(WelcomeAgent{hello.node});
   const Node* before = state.nodes().Find(hello.node);
   const bool is_restarted =
@@ -121,6 +125,15 @@ std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
   const Job& job = **state.FindJob(id);
   if (job.phase != JobPhase::kStopping) return {};
   return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
+}
+
+std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::string& main_job) {
+  std::vector<Action> actions;
+  const MainJobSettings settings = state.main_jobs().SettingsOf(main_job);
+  for (const auto& [name, node] : state.nodes().nodes()) {
+    if (node->is_connected()) actions.emplace_back(SetMainJob{name, settings});
+  }
+  return actions;
 }
 
 Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed) {

@@ -50,6 +50,9 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
 // What the user's cancellation leads to. REQUIRES: the event is applied.
 std::vector<Action> ActionsForCancel(const ClusterState& state, JobId job);
+// What a change of settings leads to: every agent that is there hears of it. REQUIRES: the event is
+// applied.
+std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::string& main_job);
 // What a placement leads to. REQUIRES: the event is applied.
 Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed);
 

@@ -54,6 +54,28 @@ class ReconcileTest : public testing::Test {
   AttemptKey key_;
 };
 
+TEST_F(ReconcileTest, AgentKnowsAllSettingsBeforeItsWelcome) {
+  Apply(MainJobUpdated{PausedMainJob("gpt")});
+  const Decision decision = ReconcileHello(state_, Hello({key_}));
+  ASSERT_GE(decision.actions.size(), 2U);
+  EXPECT_EQ(std::get<SetMainJob>(decision.actions[0]).settings, PausedMainJob("gpt"));
+  EXPECT_TRUE(std::holds_alternative<WelcomeAgent>(decision.actions[1]));
+}
+
+TEST_F(ReconcileTest, ChangeOfSettingsGoesToEveryAgentThatIsThere) {
+  Apply(HelloFrom("b", 7, {FilledDevice("b", "cpu0")}));
+  Apply(HelloFrom("c", 8, {}));
+  Apply(AgentDisconnected{SessionId(8)});
+  Apply(MainJobUpdated{PausedMainJob("gpt")});
+
+  const std::vector<Action> actions = ActionsForMainJob(state_, "gpt");
+
+  ASSERT_EQ(actions.size(), 2U);
+  EXPECT_EQ(NodeOf(actions[0]), "a");
+  EXPECT_EQ(NodeOf(actions[1]), "b");
+  EXPECT_TRUE(std::get<SetMainJob>(actions[1]).settings.is_paused);
+}
+
 TEST_F(ReconcileTest, WelcomeComesFirstAndHelloIsTheLastEvent) {
   const Decision decision = ReconcileHello(state_, Hello({key_}));
   ASSERT_FALSE(decision.actions.empty());

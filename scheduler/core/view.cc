@@ -1,6 +1,7 @@
 #include "scheduler/core/view.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -47,6 +48,14 @@ std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string&
     }
   }
   return bubbles;
+}
+
+std::vector<MainJobSettings> ListMainJobs(const ClusterView& view) {
+  MainJobMap all = *view.main_jobs;
+  for (const std::string& name : AttachedMainJobs(view.nodes)) all[name].main_job = name;
+  std::vector<MainJobSettings> main_jobs;
+  for (auto& [name, settings] : all) main_jobs.push_back(std::move(settings));
+  return main_jobs;
 }
 
 std::vector<std::string> ListConnectedNodes(const ClusterView& view) {

@@ -16,6 +16,7 @@
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/job.h"
 #include "scheduler/core/job_table.h"
+#include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
 
 namespace pipefill::scheduler {
@@ -26,6 +27,8 @@ struct ClusterView {
   // The latest one: why jobs wait. Never null.
   std::shared_ptr<const Plan> plan = std::make_shared<const Plan>();
   JobCounts counts;
+  // Never null.
+  std::shared_ptr<const MainJobMap> main_jobs = std::make_shared<const MainJobMap>();
 };
 
 // NotFound. Lives as long as the view.
@@ -47,6 +50,8 @@ JobPage ListJobs(const ClusterView& view, const JobPageRequest& request);
 std::vector<Device> ListDevices(const ClusterView& view);
 // Of one main job; of all if `main_job` is empty.
 std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string& main_job);
+// Main jobs with a rank attached, or for which something was set, by name.
+std::vector<MainJobSettings> ListMainJobs(const ClusterView& view);
 std::vector<std::string> ListConnectedNodes(const ClusterView& view);
 
 }  // namespace pipefill::scheduler

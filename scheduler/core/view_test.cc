@@ -78,6 +78,17 @@ TEST_F(ViewTest, BubblesAreFilteredByMainJob) {
   EXPECT_THAT(ListBubbles(view_, "t5"), IsEmpty());
 }
 
+TEST_F(ViewTest, MainJobsAreThoseThatAreAttachedAndThoseWithSettings) {
+  MainJobTable table(8);
+  table.Set(PausedMainJob("bert"));
+  view_.main_jobs = table.Snapshot();
+  const std::vector<MainJobSettings> main_jobs = ListMainJobs(view_);
+  ASSERT_EQ(main_jobs.size(), 2U);
+  EXPECT_EQ(main_jobs[0], PausedMainJob("bert"));
+  EXPECT_EQ(main_jobs[1].main_job, "gpt");
+  EXPECT_FALSE(main_jobs[1].is_anything_set());
+}
+
 TEST_F(ViewTest, UnknownJobIsNotFound) {
   EXPECT_EQ(FindJob(view_, JobId(6)).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ((*FindJob(view_, JobId(5)))->id, JobId(5));

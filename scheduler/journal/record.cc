@@ -53,6 +53,10 @@ void Fill(const AttemptEnded& event, v1::JournalRecord* record) {
   to->set_text(event.end.text);
 }
 
+void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
+  *record->mutable_main_job_settings() = ToProto(event.settings);
+}
+
 void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentReported&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentDisconnected&, v1::JournalRecord*) { CHECK(false); }
@@ -100,6 +104,7 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
     case v1::JournalRecord::kAttemptEnded:
       return DecodedRecord{Read(record.attempt_ended()), wall};
     case v1::JournalRecord::kMainJobSettings:
+      return DecodedRecord{MainJobUpdated{FromProto(record.main_job_settings())}, wall};
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }

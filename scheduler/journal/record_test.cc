@@ -52,6 +52,14 @@ TEST(RecordTest, EndSurvivesWithoutItsProgress) {
   EXPECT_EQ(copy.progress, FillProgress());
 }
 
+TEST(RecordTest, SettingsOfAMainJobSurvive) {
+  MainJobSettings settings = PausedMainJob("gpt");
+  settings.mode = FillMode::kReport;
+  settings.budget_ppm = 5'000;
+  settings.static_share_ppm = 680'000;
+  EXPECT_EQ(Copy(MainJobUpdated{settings}).settings, settings);
+}
+
 TEST(RecordTest, EventOfNewerVersionIsRefused) {
   // Field 200, which no version so far has.
   const std::string record = "\xc2\x0c\x00";

@@ -42,6 +42,17 @@ TEST_F(RecoveryTest, JobsIdsAndFencesGoOnWhereTheyStopped) {
   EXPECT_EQ((*state_.FindJob(JobId(1)))->submitted_at, TimeAt(1).wall);
 }
 
+TEST_F(RecoveryTest, LastSettingsOfAMainJobHoldAlthoughNoRankIsAttached) {
+  Write(MainJobUpdated{PausedMainJob("gpt")});
+  MainJobSettings later = PausedMainJob("gpt");
+  later.budget_ppm = 2'000;
+  Write(MainJobUpdated{later});
+
+  ASSERT_TRUE(Recover(journal_, AtSecond(100), &state_).ok());
+
+  EXPECT_EQ(state_.main_jobs().SettingsOf("gpt"), later);
+}
+
 TEST_F(RecoveryTest, RunningAttemptsWaitForTheirAgent) {
   Write(JobSubmitted{JobId(1), "", SpecThatNeeds(kMiB)});
   Write(AttemptPlaced{{JobId(1), AttemptNumber(1), Fence(1)}, {"a", "cpu0"}});

@@ -55,7 +55,7 @@ class World {
   void Step() {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
     switch (*rc::gen::weightedElement<int>(
-        {{3, 0}, {1, 1}, {6, 2}, {3, 3}, {2, 4}, {2, 5}, {1, 6}, {1, 7}})) {
+        {{3, 0}, {1, 1}, {6, 2}, {3, 3}, {2, 4}, {2, 5}, {1, 6}, {1, 7}, {1, 8}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
@@ -68,6 +68,8 @@ class World {
         return Try(AnyEnd());
       case 5:
         return DialIn();
+      case 8:
+        return Try(AnyUpdate());
       case 6:
         return Carry(GiveUpOverdue(state_, AtSecond(second_)));
       default:
@@ -109,6 +111,7 @@ class World {
     RC_ASSERT(status.ok());
     RC_ASSERT(DescribeAll(again) == DescribeAll(state_));
     RC_ASSERT(again.next_job_id() == state_.next_job_id());
+    RC_ASSERT(*again.main_jobs().Snapshot() == *state_.main_jobs().Snapshot());
     for (int node = 0; node < kNodes; ++node) {
       RC_ASSERT(again.LiveAttemptsOf(NodeName(node)).size() ==
                 state_.LiveAttemptsOf(NodeName(node)).size());
@@ -171,6 +174,15 @@ class World {
                                               EndCause::kOutOfMemory, EndCause::kCancelled));
     ended.end.exit_code = *rc::gen::element(0, 1);
     return ended;
+  }
+
+  // Devices have a rank of "gpt".
+  MainJobUpdated AnyUpdate() {
+    MainJobChange change;
+    change.main_job = *rc::gen::element<std::string>("gpt", "bert");
+    if (*rc::gen::element(0, 1) == 1) change.is_paused = *rc::gen::element(0, 1) == 1;
+    if (*rc::gen::element(0, 1) == 1) change.budget_ppm = *rc::gen::element(0, 5'000);
+    return {state_.main_jobs().Changed(change)};
   }
 
   void Place() {

@@ -85,6 +85,10 @@ void Fill(const StopAttempt& action, const AgentTerms& terms, v1::AgentCommand* 
   stop->set_grace_ns(absl::ToInt64Nanoseconds(terms.stop_grace));
 }
 
+void Fill(const SetMainJob& action, const AgentTerms&, v1::AgentCommand* command) {
+  *command->mutable_main_job_settings() = ToProto(action.settings);
+}
+
 void Fill(const AcknowledgeEnd& action, const AgentTerms&, v1::AgentCommand* command) {
   *command->mutable_end_acknowledged()->mutable_key() = ToProto(action.attempt);
 }

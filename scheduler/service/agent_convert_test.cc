@@ -118,6 +118,19 @@ TEST(ToCommandTest, StopCarriesCauseAndGrace) {
   EXPECT_EQ(command.stop().grace_ns(), 2'000'000'000);
 }
 
+TEST(ToCommandTest, SettingsOfAMainJobAreWhole) {
+  MainJobSettings settings = PausedMainJob("gpt");
+  settings.mode = FillMode::kFill;
+  settings.budget_ppm = 5'000;
+  settings.static_share_ppm = 680'000;
+  const v1::AgentCommand command = ToCommand(SetMainJob{"a", settings}, {});
+  EXPECT_EQ(command.main_job_settings().main_job(), "gpt");
+  EXPECT_EQ(command.main_job_settings().mode(), v1::FILL_MODE_FILL);
+  EXPECT_EQ(command.main_job_settings().budget_ppm(), 5'000U);
+  EXPECT_EQ(command.main_job_settings().static_share_ppm(), 680'000U);
+  EXPECT_TRUE(command.main_job_settings().paused());
+}
+
 TEST(ToCommandTest, WelcomeCarriesTheLease) {
   AgentTerms terms;
   terms.lease = absl::Seconds(7);

@@ -117,6 +117,30 @@ grpc::ServerUnaryReactor* SchedulerService::ListBubbles(grpc::CallbackServerCont
   return Answer(context, absl::OkStatus());
 }
 
+grpc::ServerUnaryReactor* SchedulerService::UpdateMainJob(grpc::CallbackServerContext* context,
+                                                          const v1::UpdateMainJobRequest* request,
+                                                          v1::MainJobSettings* response) {
+  const absl::StatusOr<MainJobChange> change = ReadMainJobChange(*request);
+  if (!change.ok()) return Answer(context, change.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status posted = dependencies_.loop.Post(UpdateMainJobRequest{
+      *change, [reactor, response](const absl::StatusOr<MainJobSettings>& result) {
+        if (result.ok()) *response = ToProto(*result);
+        reactor->Finish(ToGrpc(result.status()));
+      }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* SchedulerService::ListMainJobs(grpc::CallbackServerContext* context,
+                                                         const v1::ListMainJobsRequest* /*request*/,
+                                                         v1::ListMainJobsResponse* response) {
+  for (const MainJobSettings& settings : scheduler::ListMainJobs(*dependencies_.board.Latest())) {
+    *response->add_main_jobs() = ToProto(settings);
+  }
+  return Answer(context, absl::OkStatus());
+}
+
 grpc::ServerUnaryReactor* SchedulerService::ReadContent(grpc::CallbackServerContext* context,
                                                         const v1::ReadContentRequest* request,
                                                         v1::ReadContentResponse* response) {

@@ -63,6 +63,12 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   grpc::ServerUnaryReactor* ListBubbles(grpc::CallbackServerContext* context,
                                         const v1::ListBubblesRequest* request,
                                         v1::ListBubblesResponse* response) override;
+  grpc::ServerUnaryReactor* UpdateMainJob(grpc::CallbackServerContext* context,
+                                          const v1::UpdateMainJobRequest* request,
+                                          v1::MainJobSettings* response) override;
+  grpc::ServerUnaryReactor* ListMainJobs(grpc::CallbackServerContext* context,
+                                         const v1::ListMainJobsRequest* request,
+                                         v1::ListMainJobsResponse* response) override;
   grpc::ServerUnaryReactor* ReadContent(grpc::CallbackServerContext* context,
                                         const v1::ReadContentRequest* request,
                                         v1::ReadContentResponse* response) override;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kKeyMax = 128;
 constexpr size_t kNameMax = 128;
+constexpr size_t kMainJobMax = 127;
 constexpr int kCommandMax = 1024;
 constexpr int32_t kRetriesMax = 100;
 constexpr int32_t kPageDefault = 100;
@@ -87,6 +88,25 @@ absl::Status CheckNumbers(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+// As agentd accepts it from a rank.
+absl::Status CheckMainJobName(const std::string& name) {
+  const bool is_printable = std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isprint(static_cast<uint8_t>(c));
+  });
+  if (!name.empty() && name.size() <= kMainJobMax && is_printable) return absl::OkStatus();
+  return Bad("main_job", absl::StrCat("is not 1..", kMainJobMax, " printable ASCII characters"));
+}
+
+absl::Status CheckPpm(absl::string_view field, uint32_t value) {
+  if (value <= kPpm) return absl::OkStatus();
+  return Bad(field, absl::StrCat(value, " is more than the whole, ", kPpm));
+}
+
+bool IsEmpty(const MainJobChange& change) {
+  return !change.mode.has_value() && !change.budget_ppm.has_value() &&
+         !change.is_paused.has_value() && !change.static_share_ppm.has_value();
+}
+
 // The file name of the program, without what a name may not hold.
 std::string NameFor(const std::string& program) {
   std::string name = program.substr(program.rfind('/') + 1).substr(0, kNameMax);
@@ -127,6 +147,34 @@ absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& reques
   return JobPageRequest{.limit = static_cast<size_t>(limit),
                         .cursor = JobId(request.cursor()),
                         .is_active_only = request.active_only()};
+}
+
+absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request) {
+  RETURN_IF_ERROR(CheckMainJobName(request.main_job()));
+  MainJobChange change;
+  change.main_job = request.main_job();
+  if (request.has_mode()) {
+    // A newer client may know more modes.
+    if (!v1::FillMode_IsValid(request.mode())) {
+      return Bad("mode", absl::StrCat(static_cast<int>(request.mode()),
+                                      " is not known: UNSPECIFIED, OFF, REPORT or FILL"));
+    }
+    change.mode = FromProto(request.mode());
+  }
+  if (request.has_budget_ppm()) {
+    RETURN_IF_ERROR(CheckPpm("budget_ppm", request.budget_ppm()));
+    change.budget_ppm = request.budget_ppm();
+  }
+  if (request.has_static_share_ppm()) {
+    RETURN_IF_ERROR(CheckPpm("static_share_ppm", request.static_share_ppm()));
+    change.static_share_ppm = request.static_share_ppm();
+  }
+  if (request.has_paused()) change.is_paused = request.paused();
+  if (IsEmpty(change)) {
+    return absl::InvalidArgumentError(
+        "nothing to change; name mode, budget_ppm, paused or static_share_ppm");
+  }
+  return change;
 }
 
 absl::StatusOr<v1::ReadContentRequest> ReadContentSpec(const v1::ReadContentRequest& request) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "proto/scheduler.pb.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/main_job.h"
 #include "scheduler/core/view.h"
 
 namespace pipefill::scheduler {
@@ -25,6 +26,9 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
 
 // InvalidArgument: limit or cursor.
 absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request);
+
+// InvalidArgument: a field out of its range, or nothing to change.
+absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request);
 
 // Fills in the default limit. InvalidArgument: kind, offset, limit, or a field that the kind needs.
 absl::StatusOr<v1::ReadContentRequest> ReadContentSpec(const v1::ReadContentRequest& request);

@@ -113,6 +113,53 @@ TEST(ReadPageRequestTest, NegativeCursorIsRefused) {
   EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("cursor: "));
 }
 
+TEST(ReadMainJobChangeTest, OnlyWhatIsNamedIsChanged) {
+  v1::UpdateMainJobRequest request;
+  request.set_main_job("gpt");
+  request.set_paused(false);
+  request.set_budget_ppm(1'000'000);
+  const absl::StatusOr<MainJobChange> change = ReadMainJobChange(request);
+  ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_EQ(change->main_job, "gpt");
+  EXPECT_EQ(change->is_paused, false);
+  EXPECT_EQ(change->budget_ppm, 1'000'000U);
+  EXPECT_FALSE(change->mode.has_value());
+  EXPECT_FALSE(change->static_share_ppm.has_value());
+}
+
+TEST(ReadMainJobChangeTest, UnspecifiedModeMeansAsAttached) {
+  v1::UpdateMainJobRequest request;
+  request.set_main_job("gpt");
+  request.set_mode(v1::FILL_MODE_UNSPECIFIED);
+  EXPECT_EQ(ReadMainJobChange(request)->mode, FillMode::kUnknown);
+}
+
+TEST(ReadMainJobChangeTest, EachBadFieldIsNamed) {
+  const auto error_of = [](const v1::UpdateMainJobRequest& request) {
+    return std::string(ReadMainJobChange(request).status().message());
+  };
+  v1::UpdateMainJobRequest request;
+  request.set_paused(true);
+  EXPECT_THAT(error_of(request), StartsWith("main_job: "));
+  request.set_main_job(std::string(128, 'x'));
+  EXPECT_THAT(error_of(request), StartsWith("main_job: "));
+  request.set_main_job("line\nbreak");
+  EXPECT_THAT(error_of(request), StartsWith("main_job: "));
+  request.set_main_job(std::string(127, 'x'));
+  EXPECT_EQ(error_of(request), "");
+  request.set_budget_ppm(1'000'001);
+  EXPECT_THAT(error_of(request), StartsWith("budget_ppm: 1000001 "));
+  request.clear_budget_ppm();
+  request.set_static_share_ppm(1'000'001);
+  EXPECT_THAT(error_of(request), StartsWith("static_share_ppm: 1000001 "));
+  request.clear_static_share_ppm();
+  request.set_mode(static_cast<v1::FillMode>(9));
+  EXPECT_THAT(error_of(request), StartsWith("mode: 9 is not known"));
+  request.clear_mode();
+  request.clear_paused();
+  EXPECT_THAT(error_of(request), StartsWith("nothing to change"));
+}
+
 TEST(ReadContentSpecTest, LogsNeedJobAndTracesNeedNode) {
   v1::ReadContentRequest request;
   EXPECT_THAT(std::string(ReadContentSpec(request).status().message()), StartsWith("kind: "));

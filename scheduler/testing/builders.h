@@ -67,6 +67,13 @@ inline AgentReported ReportFrom(uint64_t session, std::vector<Device> devices) {
   return report;
 }
 
+inline MainJobSettings PausedMainJob(const std::string& main_job) {
+  MainJobSettings settings;
+  settings.main_job = main_job;
+  settings.is_paused = true;
+  return settings;
+}
+
 inline AttemptEnded ExitOf(const AttemptKey& attempt, int32_t exit_code) {
   AttemptEnded ended;
   ended.attempt = attempt;
