@@ -18,6 +18,8 @@
 #include "cli/job_show.h"
 #include "cli/job_wait.h"
 #include "cli/jobs.h"
+#include "cli/main_jobs.h"
+#include "cli/main_settings.h"
 #include "cli/options.h"
 #include "cli/submit.h"
 #include "common/status.h"
@@ -174,11 +176,13 @@ const Command* CommandSet::Find(const CLI::App& app) const {
 
 std::vector<CommandEntry> BasicCommands() {
   static constexpr char kJobs[] = "Fill jobs";
+  static constexpr char kMain[] = "Main jobs";
   static constexpr char kCluster[] = "Cluster";
   static constexpr char kOther[] = "Other";
   return {
       {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWaitCommand, kJobs},
       {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},     {AddJobGroup, kJobs},
+      {AddMainGroup, kMain},         {AddPauseCommand, kMain},      {AddResumeCommand, kMain},
       {AddDevicesCommand, kCluster}, {AddBubblesCommand, kCluster}, {AddStatusCommand, kCluster},
       {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
 }

@@ -34,6 +34,11 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  cancel                    Stop jobs\n"
             "  job                       Verbs of one job: show, wait, logs, cancel\n"
             "\n"
+            "Main jobs:\n"
+            "  main                      List main jobs, or change how they are filled\n"
+            "  pause                     Fill a main job no more, within one unit\n"
+            "  resume                    Fill a paused main job again\n"
+            "\n"
             "Cluster:\n"
             "  devices                   Devices, their main jobs and tasks\n"
             "  bubbles                   What is idle, and how much is filled\n"
@@ -75,6 +80,11 @@ TEST_F(HelpTest, EveryLineFitsEightyColumns) {
                                                         {"help", "cancel"},
                                                         {"help", "job"},
                                                         {"help", "job", "show"},
+                                                        {"help", "main"},
+                                                        {"help", "main", "set-budget"},
+                                                        {"help", "main", "set-mode"},
+                                                        {"help", "main", "set-rule"},
+                                                        {"help", "pause"},
                                                         {"help", "bubbles"},
                                                         {"help", "devices"},
                                                         {"help", "status"},

@@ -110,7 +110,7 @@ TEST_F(JobWaitTest, TellsReasonsOncePerChange) {
   const Result result = Run({"wait", "17"});
 
   EXPECT_EQ(result.err,
-            "pipefill: job 17 is pending: no main job attached\n"
+            "pipefill: job 17 is pending: no main job to fill\n"
             "pipefill: job 17 is running\n");
 }
 

@@ -76,24 +76,6 @@ Json ControlJson(const v1::FillControl& control) {
   return json;
 }
 
-Json MainRankJson(const v1::MainRank& rank) {
-  Json json;
-  json["main_job"] = rank.main_job();
-  json["rank"] = rank.rank();
-  json["ranks"] = rank.ranks();
-  json["stage"] = rank.stage();
-  json["stages"] = rank.stages();
-  json["pid"] = rank.pid();
-  json["mode"] = Word(rank.mode());
-  json["iterations"] = rank.iterations();
-  json["iteration_p50_ns"] = rank.iteration_p50_ns();
-  json["bubble_ns"] = rank.bubble_ns();
-  json["iteration_ns"] = rank.iteration_ns();
-  json["events_dropped"] = rank.events_dropped();
-  if (rank.has_control()) json["control"] = ControlJson(rank.control());
-  return json;
-}
-
 }  // namespace
 
 Json JobJson(const v1::Job& job) {
@@ -134,6 +116,34 @@ Json DeviceJson(const v1::Device& device) {
   json["resident"] = device.resident();
   json["resident_limit"] = device.resident_limit();
   if (device.has_main_rank()) json["main_rank"] = MainRankJson(device.main_rank());
+  return json;
+}
+
+Json MainRankJson(const v1::MainRank& rank) {
+  Json json;
+  json["main_job"] = rank.main_job();
+  json["rank"] = rank.rank();
+  json["ranks"] = rank.ranks();
+  json["stage"] = rank.stage();
+  json["stages"] = rank.stages();
+  json["pid"] = rank.pid();
+  json["mode"] = Word(rank.mode());
+  json["iterations"] = rank.iterations();
+  json["iteration_p50_ns"] = rank.iteration_p50_ns();
+  json["bubble_ns"] = rank.bubble_ns();
+  json["iteration_ns"] = rank.iteration_ns();
+  json["events_dropped"] = rank.events_dropped();
+  if (rank.has_control()) json["control"] = ControlJson(rank.control());
+  return json;
+}
+
+Json MainSettingsJson(const v1::MainJobSettings& settings) {
+  Json json;
+  json["main_job"] = settings.main_job();
+  if (settings.mode() != v1::FILL_MODE_UNSPECIFIED) json["mode"] = Word(settings.mode());
+  SetUnlessZero(json, "budget_ppm", settings.budget_ppm());
+  json["paused"] = settings.paused();
+  SetUnlessZero(json, "static_share_ppm", settings.static_share_ppm());
   return json;
 }
 

@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 Json JobJson(const v1::Job& job);
 Json DeviceJson(const v1::Device& device);
+Json MainRankJson(const v1::MainRank& rank);
+Json MainSettingsJson(const v1::MainJobSettings& settings);
 Json BubbleJson(const v1::BubbleStats& bubble);
 Json StatusJson(const v1::GetStatusResponse& status);
 

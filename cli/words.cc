@@ -21,7 +21,7 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
     case v1::PENDING_REASON_NO_AGENT:
       return "no agent connected";
     case v1::PENDING_REASON_NO_MAIN_JOB:
-      return "no main job attached";
+      return "no main job to fill";
     case v1::PENDING_REASON_RESIDENT_LIMIT:
       return "all devices are taken";
     case v1::PENDING_REASON_MEMORY:

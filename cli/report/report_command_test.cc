@@ -64,6 +64,12 @@ class FakeScheduler : public SchedulerClient {
   absl::StatusOr<v1::ListBubblesResponse> ListBubbles(absl::string_view) override {
     return absl::UnimplementedError("");
   }
+  absl::StatusOr<v1::MainJobSettings> UpdateMainJob(const v1::UpdateMainJobRequest&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<v1::ListMainJobsResponse> ListMainJobs() override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<v1::GetStatusResponse> GetStatus() override {
     return absl::UnimplementedError("");
   }

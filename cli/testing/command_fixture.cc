@@ -93,6 +93,18 @@ class FakeClient : public SchedulerClient {
     return scheduler_.bubbles;
   }
 
+  absl::StatusOr<v1::MainJobSettings> UpdateMainJob(
+      const v1::UpdateMainJobRequest& request) override {
+    scheduler_.updated.push_back(request);
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    return scheduler_.main_job_settings;
+  }
+
+  absl::StatusOr<v1::ListMainJobsResponse> ListMainJobs() override {
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    return scheduler_.main_jobs;
+  }
+
   absl::StatusOr<v1::GetStatusResponse> GetStatus() override {
     if (!scheduler_.error.ok()) return scheduler_.error;
     return scheduler_.status;

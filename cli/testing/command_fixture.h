@@ -38,6 +38,8 @@ struct FakeScheduler {
   std::map<std::pair<v1::ContentKind, std::pair<int64_t, int32_t>>, Log> logs;
   v1::ListDevicesResponse devices;
   v1::ListBubblesResponse bubbles;
+  v1::ListMainJobsResponse main_jobs;
+  v1::MainJobSettings main_job_settings;
   v1::GetStatusResponse status;
   v1::SubmitJobResponse submit_response;
 
@@ -53,6 +55,7 @@ struct FakeScheduler {
   std::vector<v1::SubmitJobRequest> submitted;
   std::vector<int64_t> cancelled;
   std::string bubbles_main_job;
+  std::vector<v1::UpdateMainJobRequest> updated;
 };
 
 class CommandFixture : public ::testing::Test {

@@ -103,6 +103,16 @@ class GrpcSchedulerClient : public SchedulerClient {
     return Call(&Stub::ListBubbles, request);
   }
 
+  // Safe to try again: a request says what is to hold, not what is to change.
+  absl::StatusOr<v1::MainJobSettings> UpdateMainJob(
+      const v1::UpdateMainJobRequest& request) override {
+    return Call(&Stub::UpdateMainJob, request);
+  }
+
+  absl::StatusOr<v1::ListMainJobsResponse> ListMainJobs() override {
+    return Call(&Stub::ListMainJobs, v1::ListMainJobsRequest());
+  }
+
   absl::StatusOr<v1::GetStatusResponse> GetStatus() override {
     return Call(&Stub::GetStatus, v1::GetStatusRequest());
   }

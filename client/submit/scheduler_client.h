@@ -45,6 +45,10 @@ class SchedulerClient {
   virtual absl::StatusOr<v1::ListDevicesResponse> ListDevices() = 0;
   // `main_job` empty = those of all main jobs.
   virtual absl::StatusOr<v1::ListBubblesResponse> ListBubbles(absl::string_view main_job) = 0;
+  // NotFound names the main jobs that are attached; InvalidArgument the bad field.
+  virtual absl::StatusOr<v1::MainJobSettings> UpdateMainJob(
+      const v1::UpdateMainJobRequest& request) = 0;
+  virtual absl::StatusOr<v1::ListMainJobsResponse> ListMainJobs() = 0;
   virtual absl::StatusOr<v1::GetStatusResponse> GetStatus() = 0;
 };
 
