@@ -41,7 +41,7 @@ TEST_F(JobsTest, ListsNewestFirstInsideEightyColumns) {
   EXPECT_EQ(result.code, kExitOk);
   EXPECT_EQ(result.out,
             "ID  NAME                STATE      DEVICE       UNITS    AGE  DETAIL\n"
-            " 5  a-job-with-a-na...  pending    -                -  3m12s  no main job att...\n"
+            " 5  a-job-with-a-na...  pending    -                -  3m12s  no main job to ...\n"
             " 4  graph               running    node1/cpu0       7  3m12s  -\n"
             " 3  python3             cancelled  -                -  3m12s  -\n"
             " 2  train               failed     node1/cpu0       0  3m12s  exit code 1\n"

@@ -146,7 +146,7 @@ MainRank FromProto(const v1::MainRank& from) {
           .stage = from.stage(),
           .stages = from.stages(),
           .pid = from.pid(),
-          .mode = FromProto(from.mode()),
+          .mode = scheduler::FromProto(from.mode()),
           .iterations = from.iterations(),
           .iteration_p50_ns = from.iteration_p50_ns(),
           .bubble_ns = from.bubble_ns(),
