@@ -37,8 +37,9 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Gives the tasks five seconds to save and leave, reports their ends and stops. Blocks until
-  // then; the second call does nothing.
+  // Gives the tasks five seconds to save and leave, reports their ends and stops; with
+  // keep_tasks_at_stop it leaves them to the next agent. Blocks until then; the second call does
+  // nothing.
   virtual void Shutdown() = 0;
 
  protected:

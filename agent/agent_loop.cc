@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,14 +41,36 @@ AgentLoop::AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_optio
 void AgentLoop::Start(LocalService& service, SchedulerSession& session) {
   service_ = &service;
   session_ = &session;
-  for (const AttemptKey& key : supervisor_.KillOrphans()) {
-    ReportEnd(key, {.cause = EndCause::kLost, .text = "agentd was restarted without its tasks"},
-              {});
-  }
+  Inherit();
   session_->Start();
   Every(parts_.settings.drain_period, [this] { Drain(); });
   Every(kWatchPeriod, [this] { Watch(); });
   Every(kReportPeriod, [this] { Report(); });
+}
+
+void AgentLoop::Inherit() {
+  std::set<std::string> devices;
+  for (const auto& state : parts_.states) devices.insert(state->name());
+  for (const InheritedEnd& inherited : supervisor_.Inherit(devices)) {
+    ReportEnd(inherited.key, inherited.end, ReadProgress(inherited.key));
+  }
+  for (const AttemptKey& key : supervisor_.live()) {
+    FindState(supervisor_.Find(key)->device)->SetProgressBefore(key, ReadProgress(key));
+  }
+}
+
+// What an agentd before this one has counted.
+v1::FillProgress AgentLoop::ReadProgress(const AttemptKey& key) const {
+  v1::FillProgress progress;
+  if (!progress.ParseFromString(parts_.folders.ReadProgress(key))) progress.Clear();
+  return progress;
+}
+
+v1::FillProgress AgentLoop::ProgressOf(const AttemptKey& key) const {
+  v1::FillProgress progress =
+      FindState(supervisor_.Find(key)->device)->ProgressOf(key, supervisor_.UseOf(key));
+  parts_.folders.WriteProgress(key, progress.SerializeAsString());
+  return progress;
 }
 
 void AgentLoop::Every(absl::Duration period, std::function<void()> body) {
@@ -86,20 +109,19 @@ void AgentLoop::Report() {
   const ProcessTable processes = ReadProcessTable();
   supervisor_.Tick(&processes);
   for (const auto& state : parts_.states) state->CheckStall(loop_.Now(), processes);
+  v1::AgentMessage message;
+  for (const AttemptKey& key : supervisor_.live()) {
+    v1::AttemptProgress& progress = *message.mutable_report()->add_progress();
+    *progress.mutable_key() = ToProto(key);
+    *progress.mutable_progress() = ProgressOf(key);
+  }
   if (!session_->is_connected()) return;
   if (is_stopping_) return ResendEnds();
-  v1::AgentMessage message;
   v1::AgentReport& report = *message.mutable_report();
   for (v1::Device& device : DescribeDevices(processes)) *report.add_devices() = std::move(device);
   for (const auto& state : parts_.states) {
     for (v1::BubbleStats& bubble : state->ReportBubbles())
       *report.add_bubbles() = std::move(bubble);
-  }
-  for (const AttemptKey& key : supervisor_.live()) {
-    v1::AttemptProgress& progress = *report.add_progress();
-    *progress.mutable_key() = ToProto(key);
-    *progress.mutable_progress() =
-        FindState(supervisor_.Find(key)->device)->ProgressOf(key, supervisor_.UseOf(key));
   }
   session_->Send(std::move(message));
   ResendEnds();
@@ -139,6 +161,7 @@ AttachAnswer AgentLoop::OnAttachTask(const Peer& peer, const TaskRequest& reques
   }
   DeviceState& state = *FindState(spec->device);
   // It may be here before the news of its start.
+  supervisor_.CatchUp(key);
   state.AddTask(*spec, supervisor_.PidOf(key), loop_.Now());
   AttachAnswer answer = state.AttachTask(peer, key);
   if (std::holds_alternative<PageGrant>(answer)) connections_[peer.connection] = &state;
@@ -178,7 +201,10 @@ void AgentLoop::OnTaskShouldStop(const AttemptKey& key) {
 }
 
 void AgentLoop::OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, const TaskUse& use) {
-  ReportEnd(spec.key, end, FindState(spec.device)->RemoveTask(spec.key, end, use, loop_.Now()));
+  const v1::FillProgress progress =
+      FindState(spec.device)->RemoveTask(spec.key, end, use, loop_.Now());
+  parts_.folders.WriteProgress(spec.key, progress.SerializeAsString());
+  ReportEnd(spec.key, end, progress);
 }
 
 void AgentLoop::SendStarted(const AttemptKey& key, pid_t pid) {
@@ -192,7 +218,9 @@ void AgentLoop::ReportEnd(const AttemptKey& key, const AttemptEnd& end,
                           const v1::FillProgress& progress) {
   v1::AgentMessage message;
   *message.mutable_attempt_ended() = ToProto(key, end, progress);
-  if (ends_.Add(message.attempt_ended()).has_value()) {
+  const std::optional<v1::AttemptEnded> forgotten = ends_.Add(message.attempt_ended());
+  if (forgotten.has_value()) {
+    parts_.folders.RemoveRecord(FromProto(forgotten->key()));
     spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
   }
   session_->Send(std::move(message));
@@ -209,6 +237,8 @@ v1::AgentHello AgentLoop::MakeHello() {
     *hello.add_devices() = std::move(device);
   }
   for (const AttemptKey& key : supervisor_.live()) *hello.add_live_attempts() = ToProto(key);
+  // An end that is on its way must not be taken for a loss.
+  for (const v1::AttemptEnded& ended : ends_.waiting()) *hello.add_live_attempts() = ended.key();
   return hello;
 }
 
@@ -224,6 +254,7 @@ void AgentLoop::OnCommand(const v1::AgentCommand& command) {
       break;
     case v1::AgentCommand::kEndAcknowledged:
       ends_.Acknowledge(FromProto(command.end_acknowledged().key()));
+      parts_.folders.RemoveRecord(FromProto(command.end_acknowledged().key()));
       break;
     case v1::AgentCommand::kContent: {
       v1::AgentMessage message;
@@ -345,6 +376,12 @@ absl::StatusOr<v1::ReadContentResponse> AgentLoop::ReadContent(
 
 void AgentLoop::Shutdown(absl::Duration grace, std::function<void()> done) {
   is_stopping_ = true;
+  if (parts_.settings.keep_tasks_at_stop) {
+    supervisor_.Release();
+    session_->Stop();
+    parts_.trace.Flush();
+    return done();
+  }
   // A report without devices first: nothing is to be placed here any more.
   v1::AgentMessage message;
   message.mutable_report();

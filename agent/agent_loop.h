@@ -53,9 +53,9 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
  public:
   AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_options);
 
-  // Ends what a former agentd left running, then starts the timers. Both outlive this object.
+  // Takes over what a former agentd left, then starts the timers. Both outlive this object.
   void Start(LocalService& service, SchedulerSession& session);
-  // Stops all tasks, tells schedulerd if it is there, then calls `done`, at the latest some seconds
+  // Stops all tasks (or leaves them, with keep_tasks_at_stop), tells schedulerd if it is there, then calls `done`, at the latest some seconds
   // after `grace`.
   void Shutdown(absl::Duration grace, std::function<void()> done);
 
@@ -77,6 +77,10 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   void OnCommand(const v1::AgentCommand& command) override;
 
  private:
+  void Inherit();
+  v1::FillProgress ReadProgress(const AttemptKey& key) const;
+  // Also keeps it for the next agentd. REQUIRES: the attempt is live.
+  v1::FillProgress ProgressOf(const AttemptKey& key) const;
   void Every(absl::Duration period, std::function<void()> body);
   void Drain();
   void Watch();

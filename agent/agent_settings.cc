@@ -142,6 +142,7 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
   settings.scheduler = TextOr(config.scheduler(), "127.0.0.1:7700");
   settings.socket = TextOr(config.socket(), kDefaultSocket);
   settings.socket_group = config.socket_group();
+  settings.keep_tasks_at_stop = config.keep_tasks_at_stop();
   settings.state_dir = TextOr(config.state_dir(), "/var/lib/pipefill/agentd");
   settings.python_path = config.python_path();
   settings.log_level = TextOr(config.log_level(), "info");

@@ -22,6 +22,7 @@ struct AgentSettings {
   std::string scheduler;
   std::string socket;
   std::string socket_group;
+  bool keep_tasks_at_stop = false;
   std::string state_dir;
   std::string python_path;
   WindowOptions window;

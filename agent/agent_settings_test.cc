@@ -22,6 +22,7 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_EQ(settings->state_dir, "/var/lib/pipefill/agentd");
   EXPECT_EQ(settings->python_path, "");
   EXPECT_EQ(settings->socket_group, "");
+  EXPECT_FALSE(settings->keep_tasks_at_stop);
   EXPECT_EQ(settings->trace_max_bytes, int64_t{256} << 20);
   EXPECT_EQ(settings->log_max_bytes, int64_t{64} << 20);
   EXPECT_EQ(settings->drain_period, absl::Milliseconds(10));

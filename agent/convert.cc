@@ -113,6 +113,23 @@ MainJobSettings FromProto(const v1::MainJobSettings& settings) {
   return result;
 }
 
+void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progress) {
+  progress->set_units(before.units() + progress->units());
+  progress->set_unit_cpu_ns(before.unit_cpu_ns() + progress->unit_cpu_ns());
+  progress->set_unit_cpu_in_bubble_ns(before.unit_cpu_in_bubble_ns() +
+                                      progress->unit_cpu_in_bubble_ns());
+  progress->set_overrun_ns(before.overrun_ns() + progress->overrun_ns());
+  progress->set_bubbles_denied(before.bubbles_denied() + progress->bubbles_denied());
+  progress->set_units_overrun(before.units_overrun() + progress->units_overrun());
+  progress->set_bubbles_skipped(before.bubbles_skipped() + progress->bubbles_skipped());
+  progress->set_overstays(before.overstays() + progress->overstays());
+  progress->set_freezes(before.freezes() + progress->freezes());
+  progress->set_memory_peak_bytes(
+      std::max(before.memory_peak_bytes(), progress->memory_peak_bytes()));
+  progress->set_task_cpu_ns(std::max(before.task_cpu_ns(), progress->task_cpu_ns()));
+  if (progress->unit_estimate_ns() == 0) progress->set_unit_estimate_ns(before.unit_estimate_ns());
+}
+
 v1::MainRank ToProto(const RankRequest& request, pid_t pid, const RankTotals& totals) {
   v1::MainRank rank;
   rank.set_main_job(request.main_job);

@@ -29,6 +29,9 @@ v1::AttemptEnded ToProto(const AttemptKey& key, const AttemptEnd& end,
 
 // Values that make no sense are unset.
 MainJobSettings FromProto(const v1::MainJobSettings& settings);
+// Adds to `progress` what was counted under agentds before this one. Its CPU time and the peak of
+// its memory are those of the processes, which have gone on.
+void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progress);
 
 v1::MainRank ToProto(const RankRequest& request, pid_t pid, const RankTotals& totals);
 

@@ -262,6 +262,11 @@ void DeviceState::AddTask(const AttemptSpec& spec, pid_t pid, Instant now) {
   trace_.Append(record);
 }
 
+void DeviceState::SetProgressBefore(const AttemptKey& key, const v1::FillProgress& progress) {
+  const auto found = tasks_.find(key);
+  if (found != tasks_.end()) found->second.before = progress;
+}
+
 v1::FillProgress DeviceState::RemoveTask(const AttemptKey& key, const AttemptEnd& end,
                                          const TaskUse& use, Instant now) {
   const auto found = tasks_.find(key);
@@ -289,16 +294,17 @@ std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
   const auto found = tasks_.find(key);
   if (found == tasks_.end() || !found->second.gate.has_value()) return std::nullopt;
   const TaskView task = found->second.gate->reader.View();
-  if (!task.unit_start.has_value()) return std::nullopt;
-  UnitView view = {.start = *task.unit_start, .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
+  UnitView view = {.start = task.unit_start,
+                   .units_done = task.units_done,
+                   .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
   view.has_main_job = has_rank();
   if (!view.has_main_job) return view;
   const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
   const bool is_in_failure = rank_->standstill->Contains(signal, view.start);
   view.is_bubble_open = signal.is_open() || is_in_failure;
   view.is_in_its_bubble =
-      is_in_failure ||
-      (signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start.ns()));
+      is_in_failure || !view.start.has_value() ||
+      (signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start->ns()));
   return view;
 }
 
@@ -306,6 +312,8 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   v1::FillProgress progress;
   progress.set_memory_peak_bytes(use.memory_peak_bytes);
   progress.set_task_cpu_ns(absl::ToInt64Nanoseconds(use.cpu));
+  progress.set_overstays(use.overstays);
+  progress.set_freezes(use.freezes);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return progress;
   const TaskSeat& seat = found->second;
@@ -314,12 +322,15 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_unit_cpu_ns(totals.unit_cpu_ns);
   progress.set_unit_cpu_in_bubble_ns(totals.in_bubble_ns);
   progress.set_overrun_ns(totals.overrun_ns);
+  progress.set_units_overrun(totals.units_overrun);
   progress.set_bubbles_denied(seat.bubbles_denied_before);
   progress.set_unit_estimate_ns(seat.unit_estimate_ns);
-  if (!seat.gate.has_value()) return progress;
-  const TaskView view = seat.gate->reader.View();
-  progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
-  progress.set_unit_estimate_ns(view.unit_estimate_ns);
+  if (seat.gate.has_value()) {
+    const TaskView view = seat.gate->reader.View();
+    progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
+    progress.set_unit_estimate_ns(view.unit_estimate_ns);
+  }
+  AddProgressBefore(seat.before, &progress);
   return progress;
 }
 

@@ -91,12 +91,14 @@ class DeviceState {
 
   // Does nothing if it is here already.
   void AddTask(const AttemptSpec& spec, pid_t pid, Instant now);
+  // What was counted for it by agentds before this one.
+  void SetProgressBefore(const AttemptKey& key, const v1::FillProgress& progress);
   // Reads its page a last time and writes its end into the trace. Returns its progress.
   v1::FillProgress RemoveTask(const AttemptKey& key, const AttemptEnd& end, const TaskUse& use,
                               Instant now);
   // 0 if it has no gate.
   ConnectionId GateOf(const AttemptKey& key) const;
-  // The unit in progress; nothing between units and without a gate. `task_cpu` is not set.
+  // Nothing without a gate. `task_cpu` is not set.
   std::optional<UnitView> ViewUnit(const AttemptKey& key) const;
   v1::FillProgress ProgressOf(const AttemptKey& key, const TaskUse& use) const;
   void SampleTask(const AttemptKey& key, const TaskUse& use, Instant now);
@@ -145,6 +147,7 @@ class DeviceState {
     std::optional<Gate> gate;
     int64_t bubbles_denied_before = 0;  // by gates that are gone
     int64_t unit_estimate_ns = 0;
+    v1::FillProgress before;  // under other agentds
   };
   struct DrainedUnit {
     int32_t task_key = 0;

@@ -345,7 +345,8 @@ TEST_F(DeviceStateTest, BeatsTheHeartbeatAndParks) {
 TEST_F(DeviceStateTest, UnitIsInItsBubbleWhileThatIsOpen) {
   AttachRank(1);
   AttachTask(2, 1);
-  EXPECT_EQ(state_->ViewUnit(SpecOf(1).key), std::nullopt);
+  EXPECT_EQ(state_->ViewUnit(SpecOf(1).key)->start, std::nullopt);
+  EXPECT_FALSE(state_->ViewUnit(SpecOf(1).key)->is_bubble_open);
   OpenBubble(1, 10);
   (*task_)->unit_start_ns.store(static_cast<uint64_t>(AtMs(11).ns()));
   std::optional<UnitView> unit = state_->ViewUnit(SpecOf(1).key);
@@ -363,6 +364,36 @@ TEST_F(DeviceStateTest, UnitIsInItsBubbleWhileThatIsOpen) {
   EXPECT_TRUE(unit->is_bubble_open);
   state_->OnConnectionEnded(1, AtMs(30));
   EXPECT_FALSE(state_->ViewUnit(SpecOf(1).key)->has_main_job);
+}
+
+TEST_F(DeviceStateTest, TaskWithoutAGateHasNothingToView) {
+  state_->AddTask(SpecOf(1), 4712, AtMs(0));
+  EXPECT_EQ(state_->ViewUnit(SpecOf(1).key), std::nullopt);
+}
+
+TEST_F(DeviceStateTest, ProgressGoesOnFromWhatAnAgentBeforeHasCounted) {
+  state_->AddTask(SpecOf(1), 4712, AtMs(0));
+  v1::FillProgress before;
+  before.set_units(100);
+  before.set_overstays(2);
+  before.set_memory_peak_bytes(7);
+  state_->SetProgressBefore(SpecOf(1).key, before);
+  AttachTask(2, 1);
+  UnitRecord unit = {.start_ns = static_cast<uint64_t>(AtMs(2).ns()),
+                     .end_ns = static_cast<uint64_t>(AtMs(4).ns()),
+                     .cpu_ns = 2 * kMs};
+  uint64_t words[kUnitWords];
+  PackUnit(unit, words);
+  (*task_)->units.Push(words);
+  state_->Drain(AtMs(10));
+
+  const v1::FillProgress progress =
+      state_->ProgressOf(SpecOf(1).key, {.memory_peak_bytes = 5, .overstays = 1, .freezes = 1});
+  EXPECT_EQ(progress.units(), 101);
+  EXPECT_EQ(progress.units_overrun(), 1);  // no bubble began when it says
+  EXPECT_EQ(progress.overstays(), 3);
+  EXPECT_EQ(progress.freezes(), 1);
+  EXPECT_EQ(progress.memory_peak_bytes(), 7);
 }
 
 TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {

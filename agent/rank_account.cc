@@ -282,7 +282,9 @@ void RankAccount::Settle(const WaitingUnit& waiting, int64_t bubble_end_ns) {
     AddTo(totals->overrun_ns, split.overrun_ns);
   }
   const auto task = tasks_.find(waiting.task_key);
-  if (task != tasks_.end()) AddTo(task->second.overrun_ns, split.overrun_ns);
+  if (task == tasks_.end()) return;
+  AddTo(task->second.overrun_ns, split.overrun_ns);
+  if (split.overrun_ns > 0) ++task->second.units_overrun;
 }
 
 const RankAccount::PastBubble* RankAccount::FindPast(const UnitRecord& unit) const {

@@ -76,6 +76,7 @@ struct TaskTotals {
   int64_t unit_cpu_ns = 0;  // in_bubble_ns + overrun_ns
   int64_t in_bubble_ns = 0;
   int64_t overrun_ns = 0;
+  int64_t units_overrun = 0;  // those with any of it
 };
 
 struct ClosedBubble {

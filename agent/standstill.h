@@ -57,9 +57,9 @@ class Standstill {
   void End(Instant now);
 
   bool is_open() const { return begin_.has_value(); }
-  // Whether a unit that began at `start` lies in the open bubble.
-  bool Contains(const SignalView& signal, Instant start) const {
-    return is_open() && signal.seq == seq_ && *begin_ <= start;
+  // Whether a unit that began at `start`, or without one the signal, lies in the open bubble.
+  bool Contains(const SignalView& signal, std::optional<Instant> start) const {
+    return is_open() && signal.seq == seq_ && (!start.has_value() || *begin_ <= *start);
   }
 
  private:

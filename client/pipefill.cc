@@ -118,8 +118,7 @@ int pf_is_attached(const pf_main_job* job) {
 }
 
 void pf_iteration_begin(pf_main_job* job, uint64_t iteration) {
-  if (job == nullptr || job->job.recorder() == nullptr) return;
-  job->job.recorder()->IterationBegin(iteration);
+  if (job != nullptr) job->job.IterationBegin(iteration);
 }
 
 void pf_iteration_end(pf_main_job* job) {

@@ -7,6 +7,8 @@
 #ifndef AGENT_TASKS_ATTEMPT_H_
 #define AGENT_TASKS_ATTEMPT_H_
 
+#include <sys/types.h>
+
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -22,6 +24,13 @@ struct AttemptKey {
   AttemptNumber attempt;
   Fence fence;
   friend auto operator<=>(const AttemptKey&, const AttemptKey&) = default;
+};
+
+// Names one process for ever: numbers of processes are used again.
+struct ProcessId {
+  pid_t pid = 0;  // 0 = none
+  uint64_t start_ticks = 0;
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
 };
 
 // What to run. All limits have been checked by whoever made it.

@@ -13,11 +13,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agent/tasks/exit_record.h"
 #include "common/file_descriptor.h"
 #include "common/files.h"
 #include "common/log.h"
@@ -43,21 +45,108 @@ std::optional<AttemptFolders::Name> ParseName(absl::string_view text) {
   return AttemptFolders::Name(JobId(job), AttemptNumber(attempt));
 }
 
-std::optional<ProcessRecord> ParseRecord(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  for (const char* field : {"job", "attempt", "fence", "pid", "start_ticks"}) {
-    if (!json.contains(field) || !json[field].is_number_integer()) return std::nullopt;
+nlohmann::json ToJson(const ProcessId& id) {
+  return {{"pid", id.pid}, {"start_ticks", id.start_ticks}};
+}
+
+nlohmann::json ToJson(const AttemptRecord& record) {
+  nlohmann::json json = {
+      {"job", record.key.job.value()},     {"attempt", record.key.attempt.value()},
+      {"fence", record.key.fence.value()}, {"job_name", record.job_name},
+      {"device", record.device},           {"memory_bytes", record.memory_bytes},
+      {"boot_id", record.boot_id},         {"keeper", ToJson(record.keeper)},
+      {"leader", ToJson(record.leader)}};
+  if (record.stop.has_value()) {
+    json["stop"] = {{"cause", static_cast<int>(record.stop->cause)}, {"text", record.stop->text}};
   }
-  if (!json.contains("boot_id") || !json["boot_id"].is_string()) return std::nullopt;
-  ProcessRecord record;
-  record.key = {.job = JobId(json["job"].get<int64_t>()),
-                .attempt = AttemptNumber(json["attempt"].get<int32_t>()),
-                .fence = Fence(json["fence"].get<uint64_t>())};
-  record.pid = json["pid"].get<pid_t>();
-  record.start_ticks = json["start_ticks"].get<uint64_t>();
-  record.boot_id = json["boot_id"].get<std::string>();
-  if (record.pid <= 1) return std::nullopt;
+  if (record.end.has_value()) {
+    json["end"] = {{"cause", static_cast<int>(record.end->cause)},
+                   {"exit_code", record.end->exit_code},
+                   {"signal", record.end->signal},
+                   {"text", record.end->text}};
+  }
+  return json;
+}
+
+// Takes fields out of a JSON object; one that is absent or of another type spoils the whole.
+class Fields {
+ public:
+  explicit Fields(const nlohmann::json& json) : json_(json) {}
+
+  template <typename Number>
+  Number Take(const char* name) {
+    if (!Has(name) || !json_[name].is_number_integer()) return Spoil<Number>();
+    return json_[name].get<Number>();
+  }
+  std::string TakeText(const char* name) {
+    if (!Has(name) || !json_[name].is_string()) return Spoil<std::string>();
+    return json_[name].get<std::string>();
+  }
+  EndCause TakeCause() {
+    const int cause = Take<int>("cause");
+    if (cause < static_cast<int>(EndCause::kExited) || cause > static_cast<int>(EndCause::kLost)) {
+      return Spoil<EndCause>();
+    }
+    return static_cast<EndCause>(cause);
+  }
+  bool Has(const char* name) const { return json_.is_object() && json_.contains(name); }
+  bool is_good() const { return is_good_; }
+
+ private:
+  template <typename Value>
+  Value Spoil() {
+    is_good_ = false;
+    return {};
+  }
+
+  const nlohmann::json& json_;
+  bool is_good_ = true;
+};
+
+std::optional<ProcessId> ParseProcess(const nlohmann::json& json) {
+  Fields fields(json);
+  const ProcessId id = {.pid = fields.Take<pid_t>("pid"),
+                        .start_ticks = fields.Take<uint64_t>("start_ticks")};
+  // 1 is never a task, and kill(-1) is everybody.
+  if (!fields.is_good() || id.pid < 0 || id.pid == 1) return std::nullopt;
+  return id;
+}
+
+std::optional<StopNote> ParseStop(const nlohmann::json& json) {
+  Fields fields(json);
+  StopNote stop = {.cause = fields.TakeCause(), .text = fields.TakeText("text")};
+  return fields.is_good() ? std::optional(std::move(stop)) : std::nullopt;
+}
+
+std::optional<AttemptEnd> ParseEnd(const nlohmann::json& json) {
+  Fields fields(json);
+  AttemptEnd end = {.cause = fields.TakeCause(),
+                    .exit_code = fields.Take<int>("exit_code"),
+                    .signal = fields.Take<int>("signal"),
+                    .text = fields.TakeText("text")};
+  return fields.is_good() ? std::optional(std::move(end)) : std::nullopt;
+}
+
+std::optional<AttemptRecord> ParseRecord(const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Fields fields(json);
+  if (!fields.Has("keeper") || !fields.Has("leader")) return std::nullopt;
+  const std::optional<ProcessId> keeper = ParseProcess(json["keeper"]);
+  const std::optional<ProcessId> leader = ParseProcess(json["leader"]);
+  AttemptRecord record = {.key = {.job = JobId(fields.Take<int64_t>("job")),
+                                  .attempt = AttemptNumber(fields.Take<int32_t>("attempt")),
+                                  .fence = Fence(fields.Take<uint64_t>("fence"))},
+                          .job_name = fields.TakeText("job_name"),
+                          .device = fields.TakeText("device"),
+                          .memory_bytes = fields.Take<int64_t>("memory_bytes"),
+                          .boot_id = fields.TakeText("boot_id"),
+                          .keeper = keeper.value_or(ProcessId()),
+                          .leader = leader.value_or(ProcessId()),
+                          .stop = {},
+                          .end = {}};
+  if (!fields.is_good() || !keeper.has_value() || !leader.has_value()) return std::nullopt;
+  if (fields.Has("stop")) record.stop = ParseStop(json["stop"]);
+  if (fields.Has("end")) record.end = ParseEnd(json["end"]);
   return record;
 }
 
@@ -86,6 +175,8 @@ AttemptPaths AttemptFolders::PathsOf(const Name& name) const {
           .stdout_log = folder + "/stdout",
           .stderr_log = folder + "/stderr",
           .record = folder + "/task.json",
+          .progress = folder + "/progress",
+          .exit = absl::StrCat(folder, "/", kExitFile),
           .work = folder + "/work"};
 }
 
@@ -103,12 +194,9 @@ absl::StatusOr<AttemptPaths> AttemptFolders::Create(const AttemptKey& key) const
   return paths;
 }
 
-absl::Status AttemptFolders::WriteRecord(const ProcessRecord& record) const {
-  const nlohmann::json json = {
-      {"job", record.key.job.value()},     {"attempt", record.key.attempt.value()},
-      {"fence", record.key.fence.value()}, {"pid", record.pid},
-      {"start_ticks", record.start_ticks}, {"boot_id", record.boot_id}};
-  const std::string text = json.dump() + "\n";
+absl::Status AttemptFolders::WriteRecord(const AttemptRecord& record) const {
+  const std::string text =
+      ToJson(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   const std::string path = PathsOf({record.key.job, record.key.attempt}).record;
   const std::string fresh = path + ".new";
   const FileDescriptor file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
@@ -121,7 +209,43 @@ absl::Status AttemptFolders::WriteRecord(const ProcessRecord& record) const {
 }
 
 void AttemptFolders::RemoveRecord(const AttemptKey& key) const {
-  unlink(PathsOf({key.job, key.attempt}).record.c_str());
+  const AttemptPaths paths = PathsOf({key.job, key.attempt});
+  const absl::StatusOr<std::string> text = ReadFile(paths.record);
+  const std::optional<AttemptRecord> record = text.ok() ? ParseRecord(*text) : std::nullopt;
+  if (record.has_value() && record->key != key) return;
+  unlink(paths.record.c_str());
+  unlink(paths.progress.c_str());
+  unlink(paths.exit.c_str());
+}
+
+void AttemptFolders::WriteProgress(const AttemptKey& key, absl::string_view bytes) const {
+  const std::string path = PathsOf({key.job, key.attempt}).progress;
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (!file.is_open()) return;
+  // The size in front: a shorter text leaves the rest of the longer one behind. As one write below
+  // a memory page it is done whole or not at all, whenever agentd is killed.
+  const std::string text = absl::StrCat(absl::Hex(bytes.size(), absl::kZeroPad8), bytes);
+  [[maybe_unused]] const ssize_t ignored = pwrite(file.get(), text.data(), text.size(), 0);
+}
+
+std::string AttemptFolders::ReadProgress(const AttemptKey& key) const {
+  const absl::StatusOr<std::string> text = ReadFile(PathsOf({key.job, key.attempt}).progress);
+  uint64_t size = 0;
+  if (!text.ok() || text->size() < 8 ||
+      !absl::SimpleHexAtoi(absl::string_view(*text).substr(0, 8), &size) ||
+      size > text->size() - 8) {
+    return "";
+  }
+  return text->substr(8, size);
+}
+
+std::optional<ProcessExit> AttemptFolders::ReadExit(const AttemptKey& key) const {
+  const std::optional<ExitRecord> record = ReadExitRecord(FolderOf(key));
+  return record.has_value() ? std::optional(record->exit) : std::nullopt;
+}
+
+std::string AttemptFolders::FolderOf(const AttemptKey& key) const {
+  return PathsOf({key.job, key.attempt}).folder;
 }
 
 std::vector<AttemptFolders::Name> AttemptFolders::List() const {
@@ -136,13 +260,13 @@ std::vector<AttemptFolders::Name> AttemptFolders::List() const {
   return names;
 }
 
-std::vector<ProcessRecord> AttemptFolders::ReadRecords() const {
-  std::vector<ProcessRecord> records;
+std::vector<AttemptRecord> AttemptFolders::ReadRecords() const {
+  std::vector<AttemptRecord> records;
   for (const Name& name : List()) {
     const std::string path = PathsOf(name).record;
     const absl::StatusOr<std::string> text = ReadFile(path);
     if (!text.ok()) continue;
-    const std::optional<ProcessRecord> record = ParseRecord(*text);
+    const std::optional<AttemptRecord> record = ParseRecord(*text);
     if (record.has_value()) {
       records.push_back(*record);
       continue;
@@ -194,6 +318,8 @@ void AttemptFolders::Prune(const std::set<Name>& live) const {
     unlink(paths.stdout_log.c_str());
     unlink(paths.stderr_log.c_str());
     unlink(paths.record.c_str());
+    unlink(paths.progress.c_str());
+    unlink(paths.exit.c_str());
     rmdir(paths.work.c_str());
     rmdir(paths.folder.c_str());
   }

@@ -2,7 +2,10 @@
 //
 //   <state_dir>/attempts/<job>.<attempt>/
 //     stdout, stderr   logs, bounded (attempt_log.h); kept when the attempt has ended
-//     task.json        while its process runs: what to look for after a crash of agentd
+//     task.json        the attempt's record, until schedulerd has acknowledged its end: what the
+//                      next agentd must know to go on with it
+//     progress         what it has done so far, for the next agentd too
+//     exit             how it ended, by its keeper (exit_record.h)
 //     work/            the work folder of a job that names none
 //
 // Retention: the logs of the newest `ended_kept` ended attempts stay. Of older ones the logs go,
@@ -12,9 +15,8 @@
 #ifndef AGENT_TASKS_ATTEMPT_FOLDERS_H_
 #define AGENT_TASKS_ATTEMPT_FOLDERS_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "agent/tasks/attempt.h"
 
 namespace pipefill {
@@ -31,15 +34,29 @@ struct AttemptPaths {
   std::string stdout_log;
   std::string stderr_log;
   std::string record;
+  std::string progress;
+  std::string exit;
   std::string work;
 };
 
-// Names the leader of a task's processes for ever: numbers of processes are used again.
-struct ProcessRecord {
+// A stop that was decided: as what the end is to be reported.
+struct StopNote {
+  EndCause cause = EndCause::kCancelled;
+  std::string text = {};
+};
+
+// All that an agentd must know of an attempt which another one has started. Not the user's command
+// and environment: the task has them, and they may hold secrets.
+struct AttemptRecord {
   AttemptKey key;
-  pid_t pid = 0;
-  uint64_t start_ticks = 0;
-  std::string boot_id;  // of the kernel
+  std::string job_name;
+  std::string device;
+  int64_t memory_bytes = 0;
+  std::string boot_id;  // of the kernel; processes are those of this boot
+  ProcessId keeper;     // none before it was made
+  ProcessId leader;     // none before it was made
+  std::optional<StopNote> stop;
+  std::optional<AttemptEnd> end;  // reported, not acknowledged yet
 };
 
 enum class LogKind { kStdout, kStderr };
@@ -61,12 +78,20 @@ class AttemptFolders {
   absl::StatusOr<AttemptPaths> Create(const AttemptKey& key) const;
 
   // Not synced: after a crash of the node there is no process to look for.
-  absl::Status WriteRecord(const ProcessRecord& record) const;
-  // The process is gone.
+  absl::Status WriteRecord(const AttemptRecord& record) const;
+  // With all that belongs to it; the logs stay. Nothing if the folder is another attempt's by now.
   void RemoveRecord(const AttemptKey& key) const;
-  // Of attempts that ran when the agentd before this one ended. Unreadable ones are logged, removed
-  // and left out.
-  std::vector<ProcessRecord> ReadRecords() const;
+  // Of attempts that the agentd before this one had not done with. Unreadable ones are logged,
+  // removed and left out.
+  std::vector<AttemptRecord> ReadRecords() const;
+
+  // Bytes without meaning here. Cheap enough for every second: one small write in place.
+  void WriteProgress(const AttemptKey& key, absl::string_view bytes) const;
+  // "" if there is none.
+  std::string ReadProgress(const AttemptKey& key) const;
+  // How the keeper says that the task has ended; nullopt if it did not say.
+  std::optional<ProcessExit> ReadExit(const AttemptKey& key) const;
+  std::string FolderOf(const AttemptKey& key) const;
 
   // At most `limit` bytes from `offset`. NotFound if the node keeps no such log; OutOfRange if
   // offset or limit is negative.

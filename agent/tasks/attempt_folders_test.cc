@@ -94,34 +94,97 @@ TEST_F(AttemptFoldersTest, RefusesLogsThatItDoesNotHave) {
             absl::StatusCode::kOutOfRange);
 }
 
-TEST_F(AttemptFoldersTest, RemembersRunningProcessesOverARestart) {
+AttemptRecord RecordOf(int64_t job) {
+  return {.key = KeyOf(job, 1),
+          .job_name = "sort \"it\"",
+          .device = "cpu0",
+          .memory_bytes = 4096,
+          .boot_id = "boot",
+          .keeper = {.pid = 4710, .start_ticks = 98},
+          .leader = {.pid = 4711, .start_ticks = 99},
+          .stop = {},
+          .end = {}};
+}
+
+TEST_F(AttemptFoldersTest, RemembersAttemptsOverARestart) {
   CreateWithLog(1, 1, "");
   CreateWithLog(2, 1, "");
-  const ProcessRecord record = {
-      .key = KeyOf(1, 1), .pid = 4711, .start_ticks = 99, .boot_id = "boot"};
-  ASSERT_TRUE(folders_->WriteRecord(record).ok());
+  ASSERT_TRUE(folders_->WriteRecord(RecordOf(1)).ok());
   Open(512);
-  const std::vector<ProcessRecord> records = folders_->ReadRecords();
+  const std::vector<AttemptRecord> records = folders_->ReadRecords();
   ASSERT_THAT(records, SizeIs(1));
   EXPECT_EQ(records[0].key, KeyOf(1, 1));
-  EXPECT_EQ(records[0].pid, 4711);
-  EXPECT_EQ(records[0].start_ticks, 99u);
+  EXPECT_EQ(records[0].job_name, "sort \"it\"");
+  EXPECT_EQ(records[0].device, "cpu0");
+  EXPECT_EQ(records[0].memory_bytes, 4096);
   EXPECT_EQ(records[0].boot_id, "boot");
+  EXPECT_EQ(records[0].keeper, RecordOf(1).keeper);
+  EXPECT_EQ(records[0].leader, RecordOf(1).leader);
+  EXPECT_FALSE(records[0].stop.has_value());
+  EXPECT_FALSE(records[0].end.has_value());
+}
+
+TEST_F(AttemptFoldersTest, RemembersStopAndEnd) {
+  CreateWithLog(1, 1, "");
+  AttemptRecord record = RecordOf(1);
+  record.stop = {.cause = EndCause::kOutOfMemory, .text = "too large"};
+  record.end = {.cause = EndCause::kSignalled, .exit_code = 1, .signal = 9, .text = "gone"};
+  ASSERT_TRUE(folders_->WriteRecord(record).ok());
+  const std::vector<AttemptRecord> records = folders_->ReadRecords();
+  ASSERT_THAT(records, SizeIs(1));
+  EXPECT_EQ(records[0].stop->cause, EndCause::kOutOfMemory);
+  EXPECT_EQ(records[0].stop->text, "too large");
+  EXPECT_EQ(records[0].end->cause, EndCause::kSignalled);
+  EXPECT_EQ(records[0].end->exit_code, 1);
+  EXPECT_EQ(records[0].end->signal, 9);
+  EXPECT_EQ(records[0].end->text, "gone");
+}
+
+TEST_F(AttemptFoldersTest, KeepsProgressWhateverItsLengthUntilTheRecordIsRemoved) {
+  CreateWithLog(1, 1, "");
+  const std::string bytes("a\0b longer", 10);
+  EXPECT_EQ(folders_->ReadProgress(KeyOf(1, 1)), "");
+  folders_->WriteProgress(KeyOf(1, 1), bytes);
+  EXPECT_EQ(folders_->ReadProgress(KeyOf(1, 1)), bytes);
+  folders_->WriteProgress(KeyOf(1, 1), "short");
+  EXPECT_EQ(folders_->ReadProgress(KeyOf(1, 1)), "short");
+  folders_->RemoveRecord(KeyOf(1, 1));
+  EXPECT_EQ(folders_->ReadProgress(KeyOf(1, 1)), "");
+}
+
+TEST_F(AttemptFoldersTest, RemovesTheRecordOfThatAttemptOnly) {
+  CreateWithLog(1, 1, "");
+  ASSERT_TRUE(folders_->WriteRecord(RecordOf(1)).ok());
+  AttemptKey older = KeyOf(1, 1);
+  older.fence = Fence(3);
+  folders_->RemoveRecord(older);
+  EXPECT_THAT(folders_->ReadRecords(), SizeIs(1));
   folders_->RemoveRecord(KeyOf(1, 1));
   EXPECT_THAT(folders_->ReadRecords(), IsEmpty());
 }
 
 TEST_F(AttemptFoldersTest, DropsRecordsThatMakeNoSense) {
-  for (const char* text : {"", "{", "[]", "{\"job\":1}",
-                           "{\"job\":1,\"attempt\":1,\"fence\":1,\"pid\":-1,\"start_ticks\":1,"
-                           "\"boot_id\":\"b\"}",
-                           "{\"job\":1,\"attempt\":1,\"fence\":1,\"pid\":\"x\",\"start_ticks\":1,"
-                           "\"boot_id\":\"b\"}"}) {
+  const std::string good =
+      "{\"job\":1,\"attempt\":1,\"fence\":1,\"job_name\":\"n\",\"device\":\"d\","
+      "\"memory_bytes\":1,\"boot_id\":\"b\",\"keeper\":{\"pid\":7,\"start_ticks\":1},"
+      "\"leader\":{\"pid\":8,\"start_ticks\":1}}";
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  for (const std::string& text :
+       {std::string(), std::string("{"), std::string("[]"), std::string("{\"job\":1}"),
+        with("\"pid\":7", "\"pid\":-1"), with("\"pid\":8", "\"pid\":1"),
+        with("\"pid\":8", "\"pid\":\"x\""), with("\"device\":\"d\"", "\"device\":3"),
+        with("{\"pid\":7,\"start_ticks\":1}", "[]")}) {
     const AttemptPaths paths = CreateWithLog(1, 1, "");
     std::ofstream(paths.record) << text;
     EXPECT_THAT(folders_->ReadRecords(), IsEmpty()) << text;
     EXPECT_FALSE(std::filesystem::exists(paths.record));
   }
+  const AttemptPaths paths = CreateWithLog(1, 1, "");
+  std::ofstream(paths.record) << good;
+  EXPECT_THAT(folders_->ReadRecords(), SizeIs(1));
 }
 
 TEST_F(AttemptFoldersTest, KeepsTheNewestEndedAndAllLiveLogs) {

@@ -1,70 +1,74 @@
 // One log of one attempt: what a task writes to stdout or stderr, on its way through a pipe into a
 // file of bounded size.
 //
-//   task --write--> pipe --agent loop--> file, up to size_max, then one line saying so; the rest is
-//                                        read and dropped
+//   task --write--> pipe --keeper--> file, up to size_max, then one line saying so; the rest is
+//                                    read and dropped
 //
 // Why a pipe, and not the file itself as the task's stdout: the bound then is exact, a task that
 // prints without end is slowed by its pipe and not by the main job's disk, and no limit is put on
-// the other files of the task (as RLIMIT_FSIZE would). The price: a task that prints after agentd
-// has died gets SIGPIPE. It has lost its gate by then, and the next agentd ends it anyway.
+// the other files of the task (as RLIMIT_FSIZE would).
 //
-// A file that cannot be written (disk full) stops the log, with one warning; never the task.
+// A file that cannot be written (disk full) stops the log, with one warning at the task's end;
+// never the task.
 //
-// Runs on the agent loop.
+// LogPipe is agentd's; LogCopy is async-signal-safe, for the task's keeper. Thread-compatible.
 #ifndef AGENT_TASKS_ATTEMPT_LOG_H_
 #define AGENT_TASKS_ATTEMPT_LOG_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "common/file_descriptor.h"
-#include "common/loop.h"
 
 namespace pipefill {
 
-class AttemptLog {
+struct LogPipe {
+  FileDescriptor file;
+  FileDescriptor reader;  // does not block
+  FileDescriptor writer;  // the task's
+};
+
+// Makes the file `path` and the pipe.
+absl::StatusOr<LogPipe> MakeLogPipe(const std::string& path);
+
+struct LogLimit {
+  int64_t size_max_bytes = 0;
+  // Written once where the log is cut; outlives the copy.
+  const char* cut_note = "";
+};
+// The text for LogLimit.
+std::string LogCutNote(int64_t size_max_bytes);
+
+class LogCopy {
  public:
-  // Makes the file `path`. `loop` outlives the log.
-  static absl::StatusOr<std::unique_ptr<AttemptLog>> Create(EventLoop& loop,
-                                                            const std::string& path,
-                                                            int64_t size_max_bytes);
-  ~AttemptLog();
-  AttemptLog(const AttemptLog&) = delete;
-  AttemptLog& operator=(const AttemptLog&) = delete;
+  // Per turn, so that one stream cannot hold up the other.
+  static constexpr int64_t kTurnBytes = int64_t{256} << 10;
+  // Once the task is gone: more than any pipe holds.
+  static constexpr int64_t kFinishBytes = int64_t{2} << 20;
 
-  // The task's end of the pipe; open until CloseWriter, to be called when the task has it.
-  int writer() const { return writer_.get(); }
-  void CloseWriter() { writer_.Close(); }
+  LogCopy(int reader, int file, const LogLimit& limit)
+      : reader_(reader), file_(file), limit_(limit) {}
 
-  // The task is gone: takes what still is in the pipe and closes it. Descendants of the task that
-  // escaped with the pipe do not hold it open.
-  void Finish();
+  // Copies what is there, at most `bytes`.
+  void Copy(int64_t bytes) noexcept;
+  // The end of the pipe was seen: nobody can write to it any more.
+  bool is_over() const { return is_over_; }
+  // What ended the writing; 0 if nothing did.
+  int error_number() const { return error_number_; }
 
  private:
-  AttemptLog(EventLoop& loop, std::string path, int64_t size_max_bytes);
+  void Keep(const char* text, size_t size) noexcept;
+  void Write(const char* text, size_t size) noexcept;
 
-  absl::Status Open();
-  // Reads what is there, at most `limit` bytes. False when the pipe is empty or at its end.
-  bool Drain(int64_t limit);
-  void Keep(absl::string_view text);
-  void Write(absl::string_view text);
-  void StopWatching();
-
-  EventLoop& loop_;
-  const std::string path_;
-  const int64_t size_max_bytes_;
+  const int reader_;
+  const int file_;
+  const LogLimit limit_;
   int64_t size_bytes_ = 0;
   bool is_cut_ = false;
-  FileDescriptor file_;
-  FileDescriptor reader_;
-  FileDescriptor writer_;
-  std::optional<EventLoop::WatchId> watch_;
+  bool is_over_ = false;
+  int error_number_ = 0;
 };
 
 }  // namespace pipefill

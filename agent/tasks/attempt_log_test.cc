@@ -1,15 +1,16 @@
 #include "agent/tasks/attempt_log.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "agent/tasks/loop_runner.h"
 
 namespace pipefill {
 namespace {
@@ -21,20 +22,18 @@ class AttemptLogTest : public ::testing::Test {
                          ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove(path_);
   }
-  void TearDown() override {
-    runner_.Stop();
-    log_.reset();
-  }
 
   void Create(int64_t size_max_bytes) {
-    runner_.Do([&] {
-      auto log = AttemptLog::Create(runner_.loop(), path_, size_max_bytes);
-      ASSERT_TRUE(log.ok()) << log.status();
-      log_ = *std::move(log);
-    });
+    auto log = MakeLogPipe(path_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    log_ = *std::move(log);
+    note_ = LogCutNote(size_max_bytes);
+    copy_.emplace(log_.reader.get(), log_.file.get(),
+                  LogLimit{.size_max_bytes = size_max_bytes, .cut_note = note_.c_str()});
   }
   void Print(const std::string& text) {
-    ASSERT_EQ(write(log_->writer(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    ASSERT_EQ(write(log_.writer.get(), text.data(), text.size()),
+              static_cast<ssize_t>(text.size()));
   }
   std::string Kept() const {
     std::ostringstream text;
@@ -42,36 +41,38 @@ class AttemptLogTest : public ::testing::Test {
     return text.str();
   }
 
-  LoopRunner runner_;
   std::string path_;
-  std::unique_ptr<AttemptLog> log_;
+  std::string note_;
+  LogPipe log_;
+  std::optional<LogCopy> copy_;
 };
 
 TEST_F(AttemptLogTest, KeepsWhatIsPrintedWhileTheTaskRuns) {
   Create(100);
   Print("one\n");
-  EXPECT_TRUE(runner_.RunUntil([&] { return Kept() == "one\n"; }));
+  copy_->Copy(LogCopy::kTurnBytes);
+  EXPECT_EQ(Kept(), "one\n");
   Print("two\n");
-  EXPECT_TRUE(runner_.RunUntil([&] { return Kept() == "one\ntwo\n"; }));
+  copy_->Copy(LogCopy::kTurnBytes);
+  EXPECT_EQ(Kept(), "one\ntwo\n");
+  EXPECT_FALSE(copy_->is_over());
 }
 
 TEST_F(AttemptLogTest, TakesWhatIsLeftInThePipeAtTheEnd) {
   Create(100);
-  runner_.Do([&] {
-    Print("last words");
-    log_->Finish();
-  });
+  Print("last words");
+  log_.writer.Close();
+  copy_->Copy(LogCopy::kFinishBytes);
   EXPECT_EQ(Kept(), "last words");
+  EXPECT_TRUE(copy_->is_over());
 }
 
-TEST_F(AttemptLogTest, FinishesEvenIfAnEscapedProcessHoldsThePipe) {
+TEST_F(AttemptLogTest, ReturnsEvenIfAnEscapedProcessHoldsThePipe) {
   Create(100);
-  const FileDescriptor escaped(dup(log_->writer()));
-  runner_.Do([&] {
-    Print("x");
-    log_->Finish();
-  });
-  EXPECT_EQ(Kept(), "x");
+  const FileDescriptor escaped(dup(log_.writer.get()));
+  log_.writer.Close();
+  copy_->Copy(LogCopy::kFinishBytes);
+  EXPECT_FALSE(copy_->is_over());
 }
 
 TEST_F(AttemptLogTest, CutsAtTheBoundAndSaysSoOnce) {
@@ -81,28 +82,40 @@ TEST_F(AttemptLogTest, CutsAtTheBoundAndSaysSoOnce) {
   Print("more");
   const std::string expected =
       "0123456789\n[pipefill: output beyond 10 B was dropped; see log_max of agentd]\n";
-  EXPECT_TRUE(runner_.RunUntil([&] { return Kept() == expected; }));
-  runner_.Do([&] {
-    Print("even more");
-    log_->Finish();
-  });
+  copy_->Copy(LogCopy::kTurnBytes);
+  EXPECT_EQ(Kept(), expected);
+  Print("even more");
+  copy_->Copy(LogCopy::kTurnBytes);
   EXPECT_EQ(Kept(), expected);
 }
 
 TEST_F(AttemptLogTest, GoesOnReadingBeyondTheBoundSoThatTheTaskNeverBlocks) {
   Create(10);
-  // Far more than a pipe holds.
-  for (int i = 0; i < 100; ++i) Print(std::string(16 * 1024, 'x'));
-  runner_.Do([&] { log_->Finish(); });
+  // Together far more than a pipe holds.
+  for (int i = 0; i < 100; ++i) {
+    Print(std::string(16 * 1024, 'x'));
+    copy_->Copy(LogCopy::kTurnBytes);
+  }
   EXPECT_EQ(Kept().substr(0, 11), "xxxxxxxxxx\n");
 }
 
+TEST_F(AttemptLogTest, GoesOnReadingWhenTheDiskIsFullAndRemembersWhy) {
+  Create(100);
+  const FileDescriptor full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  LogCopy copy(log_.reader.get(), full.get(), {.size_max_bytes = 100, .cut_note = ""});
+  Print("text");
+  copy.Copy(LogCopy::kTurnBytes);
+  Print("more text");
+  copy.Copy(LogCopy::kTurnBytes);
+  EXPECT_EQ(copy.error_number(), ENOSPC);
+  char byte = 0;
+  EXPECT_EQ(read(log_.reader.get(), &byte, 1), -1);
+}
+
 TEST_F(AttemptLogTest, NamesTheFileThatCannotBeMade) {
-  runner_.Do([&] {
-    const auto log = AttemptLog::Create(runner_.loop(), path_ + "/absent/stdout", 10);
-    EXPECT_FALSE(log.ok());
-    EXPECT_NE(log.status().message().find(path_ + "/absent/stdout"), absl::string_view::npos);
-  });
+  const auto log = MakeLogPipe(path_ + "/absent/stdout");
+  EXPECT_FALSE(log.ok());
+  EXPECT_NE(log.status().message().find(path_ + "/absent/stdout"), absl::string_view::npos);
 }
 
 }  // namespace

@@ -15,85 +15,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agent/devices/process_stat.h"
+#include "agent/tasks/exit_record.h"
+#include "common/log.h"
 #include "common/status.h"
 
 namespace pipefill {
 namespace {
 
-enum class StartStep : int { kDevice, kWorkdir, kExec };
-
-// What the child writes when it cannot become the program.
-struct StartFailure {
-  StartStep step;
-  int error_number;
-};
-
-// Everything the child needs, made before the fork: the child must not allocate.
-struct ChildPlan {
-  const char* program;
-  char* const* argv;
-  char* const* environment;
-  const char* workdir;
-  int null_input;
-  int output;
-  int error;
-  int report;  // written on failure
-  const Device* device;
-};
-
-// Descriptors of the child. The plan's own lie above these, so that no dup2 overwrites a source.
-constexpr int kReportDescriptor = 3;
-constexpr int kPlanDescriptorMin = 16;
-// How long a destroyed Process waits for its leader, which was sent SIGKILL.
-constexpr int kReapWaitMs = 200;
-
-void CloseFrom(unsigned first) {
-  if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
-  const long limit = sysconf(_SC_OPEN_MAX);  // NOLINT(google-runtime-int)
-  for (int fd = static_cast<int>(first); fd < limit; ++fd) close(fd);
-}
-
-// Best effort: raising one's own score needs no right.
-void BecomeFirstVictim() {
-  const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (file < 0) return;
-  const ssize_t ignored = write(file, "1000", 4);
-  static_cast<void>(ignored);
-  close(file);
-}
-
-[[noreturn]] void FailChild(StartStep step, int error_number) {
-  const StartFailure failure = {.step = step, .error_number = error_number};
-  const ssize_t ignored = write(kReportDescriptor, &failure, sizeof(failure));
-  static_cast<void>(ignored);
-  _exit(127);
-}
-
-// Runs in the child; async-signal-safe calls only.
-[[noreturn]] void RunChild(const ChildPlan& plan) {
-  setsid();
-  for (int signal = 1; signal < NSIG; ++signal) {
-    struct sigaction standard = {};
-    standard.sa_handler = SIG_DFL;
-    sigaction(signal, &standard, nullptr);
-  }
-  sigset_t none = {};
-  sigemptyset(&none);
-  pthread_sigmask(SIG_SETMASK, &none, nullptr);
-
-  dup2(plan.null_input, STDIN_FILENO);
-  dup2(plan.output, STDOUT_FILENO);
-  dup2(plan.error, STDERR_FILENO);
-  dup3(plan.report, kReportDescriptor, O_CLOEXEC);
-  CloseFrom(kReportDescriptor + 1);
-
-  BecomeFirstVictim();
-  const int device_error = plan.device == nullptr ? 0 : plan.device->ApplyInChild();
-  if (device_error != 0) FailChild(StartStep::kDevice, device_error);
-  if (chdir(plan.workdir) != 0) FailChild(StartStep::kWorkdir, errno);
-  execve(plan.program, plan.argv, plan.environment);
-  FailChild(StartStep::kExec, errno);
-}
+// How long a destroyed Process waits for its keeper to end.
+constexpr int kEndWaitMs = 1000;
 
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -114,15 +45,34 @@ absl::StatusOr<FileDescriptor> MoveUp(int fd) {
   return moved;
 }
 
-absl::StatusOr<Pipe> MakePipe() {
+absl::StatusOr<FileDescriptor> OpenHigh(const std::string& path, int flags) {
+  const FileDescriptor file(open(path.c_str(), flags | O_CLOEXEC));
+  if (!file.is_open()) return ErrnoStatus(errno, "open " + path);
+  return MoveUp(file.get());
+}
+
+// For StartNews; reading does not block.
+absl::StatusOr<Pipe> MakeReportPipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "make a pipe for a task");
-  const FileDescriptor reader(ends[0]);
-  const FileDescriptor writer(ends[1]);
-  Pipe pipe;
-  ASSIGN_OR_RETURN(pipe.reader, MoveUp(reader.get()));
-  ASSIGN_OR_RETURN(pipe.writer, MoveUp(writer.get()));
+  Pipe pipe = {.reader = FileDescriptor(ends[0]), .writer = FileDescriptor(ends[1])};
+  if (fcntl(pipe.reader.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return ErrnoStatus(errno, "set up a pipe for a task");
+  }
+  ASSIGN_OR_RETURN(pipe.writer, MoveUp(pipe.writer.get()));
   return pipe;
+}
+
+absl::StatusOr<LogPipe> MakeHighLogPipe(const std::string& path) {
+  ASSIGN_OR_RETURN(LogPipe log, MakeLogPipe(path));
+  for (FileDescriptor* end : {&log.file, &log.reader, &log.writer}) {
+    ASSIGN_OR_RETURN(*end, MoveUp(end->get()));
+  }
+  return log;
+}
+
+KeptStream StreamOf(const LogPipe& log) {
+  return {.reader = log.reader.get(), .file = log.file.get(), .writer = log.writer.get()};
 }
 
 std::string PathOf(const std::vector<std::string>& environment) {
@@ -134,6 +84,12 @@ std::string PathOf(const std::vector<std::string>& environment) {
 }
 
 }  // namespace
+
+std::optional<ProcessId> FindProcessId(pid_t pid) {
+  const std::optional<ProcessStat> stat = ReadProcess(pid);
+  if (!stat.has_value()) return std::nullopt;
+  return ProcessId{.pid = pid, .start_ticks = stat->start_ticks};
+}
 
 absl::StatusOr<std::string> FindProgram(const LaunchRequest& request) {
   const std::string& name = request.command[0];
@@ -170,77 +126,126 @@ absl::StatusOr<std::unique_ptr<Process>> Process::Launch(EventLoop& loop,
   return process;
 }
 
+absl::StatusOr<std::unique_ptr<Process>> Process::Adopt(EventLoop& loop,
+                                                        const AdoptRequest& request,
+                                                        Callbacks callbacks) {
+  std::unique_ptr<Process> process(new Process(loop, std::move(callbacks)));
+  process->is_over_ = true;  // not ours to kill yet
+  process->pid_ = request.leader;
+  process->folder_ = request.folder;
+  RETURN_IF_ERROR(process->Watch(request.keeper.pid));
+  if (process->keeper_ != request.keeper) {
+    return absl::NotFoundError(absl::StrCat("no keeper with pid ", request.keeper.pid));
+  }
+  process->is_over_ = false;
+  return process;
+}
+
 absl::Status Process::Start(const LaunchRequest& request, const std::string& program) {
   program_ = program;
   workdir_ = request.workdir;
+  folder_ = request.folder;
   const std::vector<char*> argv = Pointers(request.command);
   const std::vector<char*> environment = Pointers(request.environment);
-  const FileDescriptor null(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null.is_open()) return ErrnoStatus(errno, "open /dev/null");
-  ASSIGN_OR_RETURN(const FileDescriptor input, MoveUp(null.get()));
-  ASSIGN_OR_RETURN(const FileDescriptor output, MoveUp(request.stdout_descriptor));
-  ASSIGN_OR_RETURN(const FileDescriptor error, MoveUp(request.stderr_descriptor));
-  ASSIGN_OR_RETURN(Pipe report, MakePipe());
-  const ChildPlan plan = {.program = program_.c_str(),
-                          .argv = argv.data(),
-                          .environment = environment.data(),
-                          .workdir = workdir_.c_str(),
-                          .null_input = input.get(),
-                          .output = output.get(),
-                          .error = error.get(),
-                          .report = report.writer.get(),
-                          .device = request.device};
+  const std::string cut_note = LogCutNote(request.log_max_bytes);
+  ASSIGN_OR_RETURN(const FileDescriptor input, OpenHigh("/dev/null", O_RDONLY));
+  ASSIGN_OR_RETURN(const FileDescriptor folder, OpenHigh(folder_, O_RDONLY | O_DIRECTORY));
+  ASSIGN_OR_RETURN(const LogPipe output, MakeHighLogPipe(request.stdout_log));
+  ASSIGN_OR_RETURN(const LogPipe error, MakeHighLogPipe(request.stderr_log));
+  ASSIGN_OR_RETURN(Pipe report, MakeReportPipe());
+  const KeeperPlan plan = {
+      .program = program_.c_str(),
+      .argv = argv.data(),
+      .environment = environment.data(),
+      .workdir = workdir_.c_str(),
+      .device = request.device,
+      .null_input = input.get(),
+      .report = report.writer.get(),
+      .folder = folder.get(),
+      .output = StreamOf(output),
+      .error = StreamOf(error),
+      .log_limit = {.size_max_bytes = request.log_max_bytes, .cut_note = cut_note.c_str()}};
 
   // Not fork(): handlers that libraries registered for it would run in the child.
   const pid_t pid = _Fork();
   if (pid < 0) return ErrnoStatus(errno, "make a process for a task");
-  if (pid == 0) RunChild(plan);
-  pid_ = pid;
-  report.writer.Close();
+  if (pid == 0) RunKeeper(plan);
+  keeper_.pid = pid;
   report_ = std::move(report.reader);
-  pid_descriptor_ = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!pid_descriptor_.is_open()) return ErrnoStatus(errno, "watch a task's process");
-  report_watch_ = loop_.WatchReadable(report_.get(), [this] { ReadStartReport(); });
-  pid_watch_ = loop_.WatchReadable(pid_descriptor_.get(), [this] { OnLeaderGone(); });
+  RETURN_IF_ERROR(Watch(pid));
+  report_watch_ = loop_.WatchReadable(report_.get(), [this] { ReadStartNews(); });
+  return absl::OkStatus();
+}
+
+absl::Status Process::Watch(pid_t keeper) {
+  keeper_descriptor_ = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
+  if (!keeper_descriptor_.is_open()) {
+    if (errno == ESRCH) return absl::NotFoundError(absl::StrCat("no process with pid ", keeper));
+    return ErrnoStatus(errno, "watch a task's process");
+  }
+  // After the descriptor was taken: from then on it is known whether the number is still the same
+  // process's.
+  keeper_ = FindProcessId(keeper).value_or(ProcessId{.pid = keeper});
+  keeper_watch_ = loop_.WatchReadable(keeper_descriptor_.get(), [this] { OnKeeperGone(); });
   return absl::OkStatus();
 }
 
 Process::~Process() {
   if (report_watch_.has_value()) loop_.Unwatch(*report_watch_);
-  if (pid_watch_.has_value()) loop_.Unwatch(*pid_watch_);
-  if (pid_ == 0 || is_reaped_) return;
-  kill(pid_, SIGKILL);
-  kill(-pid_, SIGKILL);
-  pollfd gone = {.fd = pid_descriptor_.get(), .events = POLLIN, .revents = 0};
-  if (pid_descriptor_.is_open()) poll(&gone, 1, kReapWaitMs);
+  if (keeper_watch_.has_value()) loop_.Unwatch(*keeper_watch_);
+  if (keeper_.pid == 0 || is_over_) return;
+  SignalGroup(SIGKILL);
+  pollfd gone = {.fd = keeper_descriptor_.get(), .events = POLLIN, .revents = 0};
+  if (keeper_descriptor_.is_open()) poll(&gone, 1, kEndWaitMs);
+  kill(keeper_.pid, SIGKILL);
   siginfo_t info = {};
-  waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG);
+  waitid(P_PID, static_cast<id_t>(keeper_.pid), &info, WEXITED | WNOHANG);
 }
 
 void Process::SignalGroup(int signal) {
-  if (is_reaped_) return;
-  // The group does not exist before the child's setsid.
+  if (is_over_) return;
+  if (pid_ == 0) {
+    // The task, if there is one already, dies with its keeper.
+    if (signal == SIGKILL) kill(keeper_.pid, SIGKILL);
+    return;
+  }
+  // The group does not exist before the task's setsid.
   if (kill(-pid_, signal) != 0) kill(pid_, signal);
 }
 
-void Process::ReadStartReport() {
-  if (!report_watch_.has_value()) return;
-  StartFailure failure = {};
-  const ssize_t count = read(report_.get(), &failure, sizeof(failure));
-  loop_.Unwatch(*report_watch_);
-  report_watch_ = std::nullopt;
-  report_.Close();
-  if (count != static_cast<ssize_t>(sizeof(failure))) {
-    callbacks_.on_started();
-    return;
+void Process::ReadStartNews() {
+  while (report_watch_.has_value()) {
+    StartNews news;
+    const ssize_t count = read(report_.get(), &news, sizeof(news));
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count != static_cast<ssize_t>(sizeof(news))) {
+      EndStartNews();
+      return callbacks_.on_started();
+    }
+    if (news.step == StartStep::kForked) {
+      pid_ = news.task;
+      callbacks_.on_forked();
+      continue;
+    }
+    EndStartNews();
+    // strerror is safe here: one thread, the loop's.
+    const char* reason = strerror(news.error_number);  // NOLINT(concurrency-mt-unsafe)
+    return callbacks_.on_failed(absl::StrCat(DescribeStep(news.step), ": ", reason));
   }
-  // strerror is safe here: one thread, the loop's.
-  const char* reason = strerror(failure.error_number);  // NOLINT(concurrency-mt-unsafe)
-  callbacks_.on_failed(absl::StrCat(DescribeStep(static_cast<int>(failure.step)), ": ", reason));
 }
 
-std::string Process::DescribeStep(int step) const {
-  switch (static_cast<StartStep>(step)) {
+void Process::EndStartNews() {
+  if (report_watch_.has_value()) loop_.Unwatch(*report_watch_);
+  report_watch_ = std::nullopt;
+  report_.Close();
+}
+
+std::string Process::DescribeStep(StartStep step) const {
+  switch (step) {
+    case StartStep::kForked:
+      break;
+    case StartStep::kFork:
+      return "cannot make a process for the task";
     case StartStep::kDevice:
       return "cannot tie the task to its device";
     case StartStep::kWorkdir:
@@ -251,22 +256,29 @@ std::string Process::DescribeStep(int step) const {
   return "cannot start";
 }
 
-void Process::OnLeaderGone() {
+void Process::OnKeeperGone() {
   // Both descriptors may have become readable at once, in any order.
-  ReadStartReport();
-  // While the leader is not reaped, its number cannot be given to another group.
-  kill(-pid_, SIGKILL);
+  ReadStartNews();
+  EndStartNews();
+  loop_.Unwatch(*keeper_watch_);
+  keeper_watch_ = std::nullopt;
+  is_over_ = true;
+  std::optional<ProcessExit> exit;
   siginfo_t info = {};
-  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) {
-    return;
+  // Fails for an adopted one, which somebody else reaps.
+  if (waitid(P_PID, static_cast<id_t>(keeper_.pid), &info, WEXITED | WNOHANG) == 0 &&
+      info.si_code == CLD_EXITED && info.si_status != 0) {
+    exit = ProcessExit{.exit_code = info.si_status};
   }
-  loop_.Unwatch(*pid_watch_);
-  pid_watch_ = std::nullopt;
-  is_reaped_ = true;
-  ProcessExit exit;
-  (info.si_code == CLD_EXITED ? exit.exit_code : exit.signal) = info.si_status;
+  if (const std::optional<ExitRecord> record = ReadExitRecord(folder_); record.has_value()) {
+    exit = record->exit;
+    if (record->log_error != 0) {
+      spdlog::warn("log_stopped folder={} error=\"{}\"", folder_,
+                   ErrnoStatus(record->log_error, "write").message());
+    }
+  }
   // Taken out first: it may destroy this.
-  const std::function<void(ProcessExit)> on_exited = std::move(callbacks_.on_exited);
+  const auto on_exited = std::move(callbacks_.on_exited);
   on_exited(exit);
 }
 

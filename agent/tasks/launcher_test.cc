@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/devices/process_stat.h"
+#include "agent/tasks/exit_record.h"
 #include "agent/tasks/loop_runner.h"
 
 namespace pipefill {
@@ -41,16 +42,15 @@ class LauncherTest : public ::testing::Test {
                            ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-    output_ =
-        FileDescriptor(open((folder_ + "/output").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   }
 
   LaunchRequest RequestFor(std::vector<std::string> command) {
     return {.command = std::move(command),
             .environment = {"PATH=/usr/bin:/bin", "COLOUR=blue"},
             .workdir = folder_,
-            .stdout_descriptor = output_.get(),
-            .stderr_descriptor = output_.get(),
+            .folder = folder_,
+            .stdout_log = folder_ + "/output",
+            .stderr_log = folder_ + "/errors",
             .device = nullptr};
   }
 
@@ -58,20 +58,25 @@ class LauncherTest : public ::testing::Test {
     absl::Status status;
     runner_.Do([&] {
       auto process = Process::Launch(runner_.loop(), request,
-                                     {.on_started = [this] { is_started_ = true; },
+                                     {.on_forked = [this] { forked_pid_ = process_->pid(); },
+                                      .on_started = [this] { is_started_ = true; },
                                       .on_failed = [this](std::string text) { failure_ = text; },
-                                      .on_exited = [this](ProcessExit exit) { exit_ = exit; }});
+                                      .on_exited = [this](auto exit) { OnExited(exit); }});
       status = process.status();
       if (process.ok()) process_ = *std::move(process);
     });
     return status;
   }
 
+  void OnExited(const std::optional<ProcessExit>& exit) {
+    is_over_ = true;
+    exit_ = exit;
+  }
   bool WaitForStart() {
     return runner_.RunUntil([this] { return is_started_; });
   }
   bool WaitForExit() {
-    return runner_.RunUntil([this] { return exit_.has_value(); });
+    return runner_.RunUntil([this] { return is_over_; });
   }
   void Signal(int signal) {
     runner_.Do([&] { process_->SignalGroup(signal); });
@@ -100,9 +105,10 @@ class LauncherTest : public ::testing::Test {
 
   LoopRunner runner_;
   std::string folder_;
-  FileDescriptor output_;
   std::unique_ptr<Process> process_;
+  pid_t forked_pid_ = 0;
   bool is_started_ = false;
+  bool is_over_ = false;
   std::optional<std::string> failure_;
   std::optional<ProcessExit> exit_;
 };
@@ -162,10 +168,11 @@ TEST_F(LauncherTest, ReportsDeviceThatCannotBeSetUp) {
 
 TEST_F(LauncherTest, ProgramSeesItsEnvironmentItsFolderAndNothingElse) {
   const FileDescriptor leaked(open("/dev/null", O_RDONLY));  // no O_CLOEXEC
-  ASSERT_TRUE(Launch(RequestFor({"sh", "-c",
-                                 "echo COLOUR=$COLOUR; pwd; env | grep -c .; "
-                                 "ls /proc/$$/fd | tr '\\n' ' '; readlink /proc/$$/fd/0"}))
-                  .ok());
+  ASSERT_TRUE(
+      Launch(RequestFor({"sh", "-c",
+                         "echo COLOUR=$COLOUR; pwd; env | grep -c .; "
+                         "ls /proc/$$/fd >list; tr '\\n' ' ' <list; readlink /proc/$$/fd/0"}))
+          .ok());
   ASSERT_TRUE(WaitForExit());
   EXPECT_THAT(Output(), HasSubstr("COLOUR=blue\n"));
   EXPECT_THAT(Output(), HasSubstr(std::filesystem::canonical(folder_).string() + "\n"));
@@ -200,7 +207,7 @@ TEST_F(LauncherTest, KillEndsProgramThatIgnoresTermination) {
   ASSERT_TRUE(runner_.RunUntil([this] { return Output() == "ready\n"; }));
   Signal(SIGTERM);
   ASSERT_TRUE(runner_.RunUntil([this] { return IsAlive(process_->pid()); }));
-  EXPECT_FALSE(exit_.has_value());
+  EXPECT_FALSE(is_over_);
   Signal(SIGKILL);
   ASSERT_TRUE(WaitForExit());
   EXPECT_EQ(exit_->signal, SIGKILL);
@@ -224,13 +231,116 @@ TEST_F(LauncherTest, ChildrenThatOutliveTheLeaderAreKilledBeforeTheExitIsReporte
   EXPECT_TRUE(runner_.RunUntil([&] { return !IsAlive(child); }));
 }
 
+TEST_F(LauncherTest, KeeperHasTheTaskAsItsOnlyChildAndOnlyDescriptorsOfItsOwn) {
+  const FileDescriptor leaked(open("/dev/null", O_RDONLY));  // no O_CLOEXEC
+  ASSERT_TRUE(Launch(RequestFor({"sleep", "60"})).ok());
+  ASSERT_TRUE(WaitForStart());
+  EXPECT_EQ(process_->pid(), forked_pid_);
+  EXPECT_EQ(ReadProcess(process_->pid())->parent, process_->keeper().pid);
+  // 0 to 2, the folder, four of the logs, and one for the task.
+  const std::filesystem::path folder = absl::StrCat("/proc/", process_->keeper().pid, "/fd");
+  EXPECT_TRUE(runner_.RunUntil(
+      [&] { return std::distance(std::filesystem::directory_iterator(folder), {}) == 9; }));
+}
+
+TEST_F(LauncherTest, TaskDiesWithItsKeeperAndNobodyKnowsHow) {
+  ASSERT_TRUE(Launch(RequestFor({"sleep", "60"})).ok());
+  ASSERT_TRUE(WaitForStart());
+  kill(process_->keeper().pid, SIGKILL);
+  ASSERT_TRUE(WaitForExit());
+  EXPECT_EQ(exit_, std::nullopt);
+  EXPECT_TRUE(runner_.RunUntil([this] { return !IsAlive(process_->pid()); }));
+}
+
+TEST_F(LauncherTest, KeeperOutlivesSignalsThatEndOtherProcesses) {
+  ASSERT_TRUE(Launch(RequestFor({"sleep", "60"})).ok());
+  ASSERT_TRUE(WaitForStart());
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGQUIT}) {
+    kill(process_->keeper().pid, number);
+  }
+  Signal(SIGUSR1);
+  ASSERT_TRUE(WaitForExit());
+  EXPECT_EQ(exit_->signal, SIGUSR1);
+}
+
+TEST_F(LauncherTest, ReportsTheExitEvenIfNoRecordOfItCanBeWritten) {
+  std::filesystem::create_directory(folder_ + "/exit.new");
+  ASSERT_TRUE(Launch(RequestFor({"sh", "-c", "exit 7"})).ok());
+  ASSERT_TRUE(WaitForExit());
+  EXPECT_EQ(exit_->exit_code, 7);
+}
+
+// As the agentd after a crash does.
+class AdoptTest : public LauncherTest {
+ protected:
+  // Starts it and lets go of it.
+  void Leave(std::vector<std::string> command) {
+    ASSERT_TRUE(Launch(RequestFor(std::move(command))).ok());
+    ASSERT_TRUE(WaitForStart());
+    keeper_ = process_->keeper();
+    leader_ = process_->pid();
+    runner_.Do([this] {
+      process_->Release();
+      process_.reset();
+    });
+  }
+  absl::Status Adopt(const ProcessId& keeper) {
+    absl::Status status;
+    runner_.Do([&] {
+      auto process =
+          Process::Adopt(runner_.loop(), {.keeper = keeper, .leader = leader_, .folder = folder_},
+                         {.on_exited = [this](auto exit) { OnExited(exit); }});
+      status = process.status();
+      if (process.ok()) process_ = *std::move(process);
+    });
+    return status;
+  }
+
+  ProcessId keeper_;
+  pid_t leader_ = 0;
+};
+
+TEST_F(AdoptTest, ReleasedTaskRunsOnAndTheNextAgentLearnsItsExitCodeAndOutput) {
+  Leave({"sh", "-c", "while [ ! -e go ]; do sleep 0.01; done; echo done; exit 5"});
+  EXPECT_TRUE(IsAlive(leader_));
+  ASSERT_TRUE(Adopt(keeper_).ok());
+  std::ofstream(folder_ + "/go") << "";
+  ASSERT_TRUE(WaitForExit());
+  EXPECT_EQ(exit_->exit_code, 5);
+  EXPECT_EQ(Output(), "done\n");
+}
+
+TEST_F(AdoptTest, TaskThatEndsWhileNobodyWatchesLeavesItsExitCodeAndOutput) {
+  Leave({"sh", "-c", "echo last words; exit 6"});
+  ASSERT_TRUE(runner_.RunUntil([this] { return ReadExitRecord(folder_).has_value(); }));
+  EXPECT_EQ(ReadExitRecord(folder_)->exit.exit_code, 6);
+  EXPECT_EQ(Output(), "last words\n");
+}
+
+TEST_F(AdoptTest, SignalsReachAnAdoptedTask) {
+  Leave({"sleep", "60"});
+  ASSERT_TRUE(Adopt(keeper_).ok());
+  Signal(SIGTERM);
+  ASSERT_TRUE(WaitForExit());
+  EXPECT_EQ(exit_->signal, SIGTERM);
+}
+
+TEST_F(AdoptTest, ProcessThatOnlyHasTheSameNumberIsNotAdopted) {
+  Leave({"sleep", "60"});
+  ProcessId other = keeper_;
+  ++other.start_ticks;
+  EXPECT_EQ(Adopt(other).code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(IsAlive(leader_));
+  ASSERT_TRUE(Adopt(keeper_).ok());  // so that it ends with the test
+}
+
 TEST_F(LauncherTest, DestroyedProcessLeavesNothingBehind) {
   ASSERT_TRUE(Launch(RequestFor({"sh", "-c", "sleep 60 & echo child=$!; wait"})).ok());
   ASSERT_TRUE(runner_.RunUntil([this] { return Output().find('\n') != std::string::npos; }));
   const pid_t leader = process_->pid();
   const pid_t child = PrintedPid("child");
   runner_.Do([&] { process_.reset(); });
-  EXPECT_FALSE(ReadProcess(leader).has_value());
+  EXPECT_TRUE(runner_.RunUntil([&] { return !IsAlive(leader); }));
   EXPECT_TRUE(runner_.RunUntil([&] { return !IsAlive(child); }));
 }
 

@@ -1,5 +1,7 @@
 #include "agent/tasks/task_machine.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,12 @@
 #include "common/quantity.h"
 
 namespace pipefill {
+namespace {
+
+// What lies longer between two looks was not looked at: agentd itself stood still.
+constexpr absl::Duration kLookMax = absl::Seconds(1);
+
+}  // namespace
 
 bool TaskMachine::is_running() const {
   return phase_ == TaskPhase::kUnattached || phase_ == TaskPhase::kAttached ||
@@ -83,17 +91,24 @@ TaskActions TaskMachine::OnMemoryUsed(int64_t bytes, Instant now) {
 }
 
 void TaskMachine::FollowUnit(const UnitView& unit, Instant now) {
-  if (unit.start != unit_start_) {
+  if (unit.start != unit_start_ || unit.units_done != units_done_) {
     unit_start_ = unit.start;
+    units_done_ = unit.units_done;
     bubble_over_since_ = std::nullopt;
     is_overstay_counted_ = false;
     outside_cpu_ = absl::ZeroDuration();
+    later_bubbles_ = absl::ZeroDuration();
     cpu_seen_ = unit.task_cpu;
+    seen_at_ = now;
   }
   if (!unit.is_bubble_open) outside_cpu_ += unit.task_cpu - cpu_seen_;
+  if (unit.is_bubble_open && !unit.is_in_its_bubble) {
+    later_bubbles_ += std::min(now - seen_at_, kLookMax);
+  }
   cpu_seen_ = unit.task_cpu;
+  seen_at_ = now;
 
-  if (unit.is_in_its_bubble) {
+  if (!unit.start.has_value() || unit.is_in_its_bubble) {
     bubble_over_since_ = std::nullopt;
     return;
   }
@@ -105,27 +120,64 @@ void TaskMachine::FollowUnit(const UnitView& unit, Instant now) {
   ++overstays_;
 }
 
+std::optional<std::string> TaskMachine::FindFault(const UnitView& unit) const {
+  if (!unit.start.has_value()) {
+    if (unit.units_done == 0 || outside_cpu_ < limits_.freeze_between_after) return std::nullopt;
+    return absl::StrCat("the task used ", pipefill::FormatDuration(outside_cpu_),
+                        " of CPU time between two units while no bubble was open and was killed; "
+                        "do that work inside units");
+  }
+  if (outside_cpu_ >= limits_.freeze_after) {
+    return absl::StrCat("a unit used ", pipefill::FormatDuration(outside_cpu_),
+                        " of CPU time while no bubble was open and was killed; make units shorter "
+                        "than the bubbles");
+  }
+  if (later_bubbles_ >=
+      std::max(limits_.stuck_after, limits_.stuck_after_estimates * unit.estimate)) {
+    return absl::StrCat("a unit had not ended after ", pipefill::FormatDuration(later_bubbles_),
+                        " of later bubbles and was killed; let units fail instead of waiting");
+  }
+  return std::nullopt;
+}
+
+TaskActions TaskMachine::Freeze(std::string reason, Instant now) {
+  phase_ = TaskPhase::kFrozen;
+  frozen_since_ = now;
+  freeze_reason_ = std::move(reason);
+  ++freezes_;
+  return {TaskAction::kFreeze};
+}
+
 TaskActions TaskMachine::OnUnitSeen(const UnitView& unit, Instant now) {
-  if (phase_ == TaskPhase::kFrozen && !unit.has_main_job) {
+  if (phase_ == TaskPhase::kFrozen && !unit.has_main_job && !stopped_since_.has_value()) {
     phase_ = TaskPhase::kAttached;
     outside_cpu_ = absl::ZeroDuration();
+    later_bubbles_ = absl::ZeroDuration();
     return {TaskAction::kThaw};
   }
   if (phase_ != TaskPhase::kAttached) return {};
   FollowUnit(unit, now);
-  if (outside_cpu_ < limits_.freeze_after) return {};
-  phase_ = TaskPhase::kFrozen;
-  frozen_since_ = now;
-  return {TaskAction::kFreeze};
+  std::optional<std::string> fault = FindFault(unit);
+  return fault.has_value() ? Freeze(*std::move(fault), now) : TaskActions();
+}
+
+TaskActions TaskMachine::OnStopSeen(bool is_stopped, Instant now) {
+  if (!is_running() || phase_ == TaskPhase::kFrozen) return {};
+  if (!is_stopped) {
+    stopped_since_ = std::nullopt;
+    return {};
+  }
+  if (!stopped_since_.has_value()) stopped_since_ = now;
+  if (now - *stopped_since_ < limits_.stopped_after) return {};
+  return Freeze(absl::StrCat("the task was stopped (SIGSTOP) by somebody else for ",
+                             pipefill::FormatDuration(now - *stopped_since_),
+                             " and was killed; continue it sooner, or cancel the job"),
+                now);
 }
 
 TaskActions TaskMachine::OnTick(Instant now) {
   if (phase_ == TaskPhase::kFrozen && now >= frozen_since_ + limits_.kill_after) {
-    return KillFor(EndCause::kSignalled,
-                   absl::StrCat("a unit used ", pipefill::FormatDuration(outside_cpu_),
-                                " of CPU time while no bubble was open and was killed; make units "
-                                "shorter than the bubbles"),
-                   now);
+    return KillFor(EndCause::kSignalled, freeze_reason_, now);
   }
   if (phase_ != TaskPhase::kStopping) return {};
   if (now >= kill_at_) {
@@ -155,6 +207,19 @@ TaskActions TaskMachine::OnExited(const ProcessExit& exit) {
   }
   phase_ = TaskPhase::kEnded;
   return {TaskAction::kReportEnded};
+}
+
+TaskActions TaskMachine::OnVanished() {
+  if (phase_ == TaskPhase::kStopping) return OnExited({.signal = SIGKILL});
+  if (phase_ == TaskPhase::kEnded) return {};
+  end_ = {.cause = EndCause::kLost, .text = "its keeper was killed; nobody knows how it ended"};
+  phase_ = TaskPhase::kEnded;
+  return {TaskAction::kReportEnded};
+}
+
+std::optional<StopRequest> TaskMachine::stop() const {
+  if (phase_ != TaskPhase::kStopping) return std::nullopt;
+  return StopRequest{.cause = stop_cause_, .text = stop_text_};
 }
 
 std::optional<Instant> TaskMachine::next_tick() const {

@@ -23,13 +23,20 @@
 //
 // Memory. One reading above the cap kills: a cap that may be passed for a while is not one.
 //
-// Overstaying. A unit still running after its bubble ended is harmless while the main job, which
-// comes first on the device, leaves it no CPU time. So the clock of this ladder is the CPU time
-// that the task uses while no bubble is open:
-//   overstay_grace of wall time after the bubble's end  counted once per unit, see overstays()
-//   freeze_after of CPU time outside bubbles            SIGSTOP
-//   kill_after of wall time later                       SIGKILL, reported as kSignalled
+// The ladder. A unit still running after its bubble ended is harmless while the main job, which
+// comes first on the device, leaves it no CPU time. So the clock of the ladder is the CPU time
+// that the task uses while no bubble is open; for a unit that waits and uses none, it is the time
+// of later bubbles, in each of which it could have ended:
+//   overstay_grace of wall time after the bubble's end     counted once per unit, see overstays()
+//   freeze_after of CPU time outside bubbles, in a unit    SIGSTOP, see freezes()
+//   freeze_between_after of it, between two units          SIGSTOP
+//   stuck_after of later bubbles, in one unit              SIGSTOP
+//   stopped_after of wall time stopped by somebody else    SIGSTOP: now it is ours
+//   kill_after of wall time later                          SIGKILL, reported as kSignalled
 // A frozen task goes on if its main job leaves, for then nobody is in its way.
+//
+// Before its first unit, and without a page, a task is held by its scheduling class alone: it may
+// have to load a model.
 #ifndef AGENT_TASKS_TASK_MACHINE_H_
 #define AGENT_TASKS_TASK_MACHINE_H_
 
@@ -63,6 +70,12 @@ struct TaskLimits {
   absl::Duration overstay_grace = absl::Milliseconds(5);
   double overstay_grace_estimates = 2;
   absl::Duration freeze_after = absl::Seconds(2);
+  // Longer than any saving of a result should take.
+  absl::Duration freeze_between_after = absl::Seconds(30);
+  // The larger of the two counts.
+  absl::Duration stuck_after = absl::Seconds(60);
+  double stuck_after_estimates = 20;
+  absl::Duration stopped_after = absl::Seconds(60);
   absl::Duration kill_after = absl::Seconds(10);
   absl::Duration kill_again_after = absl::Seconds(1);
 };
@@ -73,9 +86,10 @@ struct StopRequest {
   std::string text = {};
 };
 
-// A look at the unit in progress.
+// A look at a task with a page.
 struct UnitView {
-  Instant start = {};
+  std::optional<Instant> start = {};  // of the unit in progress; nothing between units
+  int64_t units_done = 0;             // over this page
   absl::Duration estimate = absl::ZeroDuration();
   bool is_in_its_bubble = true;  // the bubble it started in is still open, or there is no main job
   bool is_bubble_open = true;    // some bubble is open, or there is no main job
@@ -95,17 +109,25 @@ class TaskMachine {
   TaskActions OnDetached();
   TaskActions OnStopRequested(const StopRequest& request, Instant now);
   TaskActions OnMemoryUsed(int64_t bytes, Instant now);
-  // Call every 50 ms or so while a unit runs.
+  // Call every 50 ms or so while the task has a page.
   TaskActions OnUnitSeen(const UnitView& unit, Instant now);
+  // Call as often: whether the leader is stopped, by whomever.
+  TaskActions OnStopSeen(bool is_stopped, Instant now);
   // Call no later than next_tick().
   TaskActions OnTick(Instant now);
   // The leader is gone.
   TaskActions OnExited(const ProcessExit& exit);
+  // It is gone, and nobody knows how it ended.
+  TaskActions OnVanished();
 
   TaskPhase phase() const { return phase_; }
   std::optional<Instant> next_tick() const;
   // Units that outlived their bubble by more than the grace.
   int64_t overstays() const { return overstays_; }
+  // Times the task was stopped for standing in the way.
+  int64_t freezes() const { return freezes_; }
+  // As what the end will be reported, once that is decided.
+  std::optional<StopRequest> stop() const;
   // REQUIRES: phase() is kEnded.
   const AttemptEnd& end() const;
 
@@ -114,6 +136,9 @@ class TaskMachine {
   bool is_running() const;
   TaskActions KillFor(EndCause cause, std::string text, Instant now);
   void FollowUnit(const UnitView& unit, Instant now);
+  // Why the task stands in the way; nothing if it does not.
+  std::optional<std::string> FindFault(const UnitView& unit) const;
+  TaskActions Freeze(std::string reason, Instant now);
   AttemptEnd EndOfStopped(const ProcessExit& exit) const;
 
   const TaskLimits limits_;
@@ -126,14 +151,20 @@ class TaskMachine {
   Instant kill_at_;
   // kFrozen.
   Instant frozen_since_;
+  std::string freeze_reason_;
+  std::optional<Instant> stopped_since_;  // by somebody else
 
-  // The unit that OnUnitSeen saw last.
+  // The unit, or the time between two, that OnUnitSeen saw last, and since when.
   std::optional<Instant> unit_start_;
+  int64_t units_done_ = 0;
   std::optional<Instant> bubble_over_since_;
   bool is_overstay_counted_ = false;
   absl::Duration outside_cpu_;
+  absl::Duration later_bubbles_;
   absl::Duration cpu_seen_;
+  Instant seen_at_;
   int64_t overstays_ = 0;
+  int64_t freezes_ = 0;
 
   AttemptEnd end_;
 };

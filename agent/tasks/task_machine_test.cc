@@ -277,6 +277,115 @@ TEST(TaskMachineTest, CpuTimeInLaterBubblesDoesNotCountTowardsTheFreeze) {
   EXPECT_THAT(machine.OnUnitSeen(Overstaying(absl::Seconds(31)), AtMs(31'000)), IsEmpty());
 }
 
+// Between two units, of which `units` are done.
+UnitView Between(int64_t units, absl::Duration task_cpu) {
+  return {.units_done = units, .is_bubble_open = false, .task_cpu = task_cpu};
+}
+
+TEST(TaskMachineTest, TaskThatSpinsBetweenUnitsIsFrozenThenKilledWithTheReason) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  machine.OnUnitSeen(Between(1, absl::ZeroDuration()), AtMs(0));
+  EXPECT_THAT(machine.OnUnitSeen(Between(1, absl::Seconds(29)), AtMs(1)), IsEmpty());
+  EXPECT_THAT(machine.OnUnitSeen(Between(1, absl::Seconds(30)), AtMs(2)),
+              ElementsAre(TaskAction::kFreeze));
+  EXPECT_EQ(machine.freezes(), 1);
+  EXPECT_THAT(machine.OnTick(AtMs(10'002)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_THAT(machine.end().text, HasSubstr("30 s of CPU time between two units"));
+}
+
+TEST(TaskMachineTest, EveryUnitStartsTheClockBetweenUnitsAgain) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  for (int64_t units = 1; units < 100; ++units) {
+    // The CPU time of units that ran between two looks is in it too.
+    EXPECT_THAT(machine.OnUnitSeen(Between(units, units * absl::Seconds(20)), AtMs(units)),
+                IsEmpty());
+  }
+  EXPECT_EQ(machine.freezes(), 0);
+}
+
+TEST(TaskMachineTest, TaskMayWorkAsLongAsItNeedsBeforeItsFirstUnit) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  machine.OnUnitSeen(Between(0, absl::ZeroDuration()), AtMs(0));
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(10)), AtMs(1)), IsEmpty());
+}
+
+TEST(TaskMachineTest, TaskThatSpinsBetweenUnitsInsideBubblesIsLeftAlone) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  UnitView in_bubble = Between(1, absl::ZeroDuration());
+  in_bubble.is_bubble_open = true;
+  machine.OnUnitSeen(in_bubble, AtMs(0));
+  in_bubble.task_cpu = absl::Minutes(10);
+  EXPECT_THAT(machine.OnUnitSeen(in_bubble, AtMs(1)), IsEmpty());
+}
+
+// A unit that uses no CPU time although later bubbles would have let it end.
+TEST(TaskMachineTest, UnitThatNeverEndsIsFrozenThenKilledWithTheReason) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  UnitView stuck = Overstaying(absl::ZeroDuration());
+  stuck.is_bubble_open = true;
+  int64_t ms = 0;
+  TaskActions actions;
+  for (; actions.empty() && ms < 100'000; ms += 50) actions = machine.OnUnitSeen(stuck, AtMs(ms));
+  EXPECT_EQ(ms, 60'050);
+  EXPECT_THAT(actions, ElementsAre(TaskAction::kFreeze));
+  EXPECT_EQ(machine.overstays(), 1);
+  EXPECT_EQ(machine.freezes(), 1);
+  EXPECT_THAT(machine.OnTick(AtMs(ms + 10'000)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(machine.end().cause, EndCause::kSignalled);
+  EXPECT_THAT(machine.end().text, HasSubstr("a unit had not ended after 1m0s of later bubbles"));
+}
+
+TEST(TaskMachineTest, LongUnitHasAsManyLaterBubblesAsItsEstimateAsksFor) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  UnitView stuck = Overstaying(absl::ZeroDuration());
+  stuck.is_bubble_open = true;
+  stuck.estimate = absl::Seconds(10);
+  for (int64_t ms = 0; ms < 190'000; ms += 50) {
+    ASSERT_THAT(machine.OnUnitSeen(stuck, AtMs(ms)), IsEmpty());
+  }
+}
+
+TEST(TaskMachineTest, TimeInWhichAgentdItselfStoodStillIsNotHeldAgainstAUnit) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  UnitView stuck = Overstaying(absl::ZeroDuration());
+  stuck.is_bubble_open = true;
+  machine.OnUnitSeen(stuck, AtMs(0));
+  EXPECT_THAT(machine.OnUnitSeen(stuck, AtMs(600'000)), IsEmpty());
+}
+
+TEST(TaskMachineTest, TaskStoppedBySomebodyElseIsKilledWithTheReasonAfterAMinute) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  EXPECT_THAT(machine.OnStopSeen(true, AtMs(0)), IsEmpty());
+  EXPECT_THAT(machine.OnStopSeen(true, AtMs(59'999)), IsEmpty());
+  EXPECT_THAT(machine.OnStopSeen(true, AtMs(60'000)), ElementsAre(TaskAction::kFreeze));
+  // It stays so also without a main job: nobody may wait for it for ever.
+  EXPECT_THAT(machine.OnUnitSeen({.has_main_job = false}, AtMs(60'001)), IsEmpty());
+  EXPECT_THAT(machine.OnTick(AtMs(70'000)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_THAT(machine.end().text, HasSubstr("stopped (SIGSTOP) by somebody else"));
+}
+
+TEST(TaskMachineTest, TaskThatIsContinuedInTimeGoesOn) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  machine.OnStopSeen(true, AtMs(0));
+  machine.OnStopSeen(false, AtMs(59'000));
+  machine.OnStopSeen(true, AtMs(59'500));
+  EXPECT_THAT(machine.OnStopSeen(true, AtMs(100'000)), IsEmpty());
+}
+
+TEST(TaskMachineTest, EndThatNobodySawIsALossUnlessItWasAskedFor) {
+  TaskMachine running = MachineIn(TaskPhase::kAttached);
+  EXPECT_THAT(running.OnVanished(), ElementsAre(TaskAction::kReportEnded));
+  EXPECT_EQ(running.end().cause, EndCause::kLost);
+
+  TaskMachine stopping = MachineIn(TaskPhase::kStopping);
+  EXPECT_EQ(stopping.stop()->cause, EndCause::kCancelled);
+  stopping.OnVanished();
+  EXPECT_EQ(stopping.end().cause, EndCause::kCancelled);
+}
+
 TEST(TaskMachineTest, FrozenTaskIsKilledWithTheReasonAfterTenSeconds) {
   TaskMachine machine = MachineIn(TaskPhase::kFrozen);
   EXPECT_EQ(machine.next_tick(), AtMs(10'000));

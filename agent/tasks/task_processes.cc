@@ -75,6 +75,7 @@ ProcessUse TaskProcesses::Read(int64_t exact_above_bytes, const ProcessTable* ev
     const bool was_orphan = std::find(orphans_.begin(), orphans_.end(), pid) != orphans_.end();
     if (was_orphan && stat->session != leader_) continue;
     members_.push_back(pid);
+    if (pid == leader_) is_leader_stopped_ = stat->state == 'T';
     use.memory_bytes += stat->memory_bytes;
     cpu += stat->cpu;
   }

@@ -27,6 +27,8 @@ class TaskProcesses {
   // above `exact_above_bytes`: the exact count is too slow to be made each time. `cpu` never falls.
   // `everything`: null, or all processes now.
   ProcessUse Read(int64_t exact_above_bytes, const ProcessTable* everything);
+  // By the last reading: the leader is stopped (SIGSTOP), by whomever.
+  bool is_leader_stopped() const { return is_leader_stopped_; }
   // What the last reading found alive, the leader included.
   const std::vector<pid_t>& members() const { return members_; }
 
@@ -36,6 +38,7 @@ class TaskProcesses {
   const pid_t leader_;
   std::vector<pid_t> orphans_;
   std::vector<pid_t> members_;
+  bool is_leader_stopped_ = false;
   absl::Duration cpu_seen_ = absl::ZeroDuration();
 };
 

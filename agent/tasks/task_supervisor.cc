@@ -6,10 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "agent/tasks/attempt_mark.h"
 #include "client/pages/handshake.h"
-#include "common/files.h"
 #include "common/log.h"
 #include "common/quantity.h"
 #include "common/status.h"
@@ -21,35 +20,18 @@ std::string Describe(const AttemptKey& key) {
   return fmt::format("job={} attempt={} fence={}", key.job, key.attempt, key.fence);
 }
 
-bool HasVariable(const std::string& environment, absl::string_view name, absl::string_view value) {
-  const absl::string_view end("\0", 1);
-  return absl::StrContains(absl::StrCat(end, environment),
-                           absl::StrCat(end, name, "=", value, end));
-}
+// For a task that the agentd before this one was stopping.
+constexpr absl::Duration kInheritedGrace = absl::Seconds(5);
 
-// The mark that an attempt's processes hand down to their descendants. The socket tells the agents
-// of several clusters on one node apart, whose fences may be equal.
-struct AttemptMark {
-  Fence fence;
-  const std::string& socket;
-
-  bool IsOn(pid_t pid) const {
-    const absl::StatusOr<std::string> environment =
-        ReadFile(absl::StrCat("/proc/", pid, "/environ"));
-    return environment.ok() &&
-           HasVariable(*environment, kFenceVariable, absl::StrCat(fence.value())) &&
-           HasVariable(*environment, kSocketVariable, socket);
+// As what the exit of a task is to be reported that nobody watched.
+AttemptEnd EndOf(const AttemptRecord& record, const ProcessExit& exit) {
+  TaskMachine machine({});
+  machine.OnStarted();
+  if (record.stop.has_value()) {
+    machine.OnStopRequested({.cause = record.stop->cause, .text = record.stop->text}, Instant());
   }
-};
-
-// Kills every process for which `is_ours` holds; returns how many.
-template <typename IsOurs>
-int KillAll(const ProcessTable& everything, const IsOurs& is_ours) {
-  int killed = 0;
-  for (const auto& [pid, stat] : everything.processes()) {
-    if (stat.state != 'Z' && is_ours(stat) && kill(pid, SIGKILL) == 0) ++killed;
-  }
-  return killed;
+  machine.OnExited(exit);
+  return machine.end();
 }
 
 }  // namespace
@@ -62,25 +44,80 @@ TaskSupervisor::TaskSupervisor(EventLoop& loop, const AttemptFolders& folders,
       listener_(listener),
       boot_id_(ReadBootId()) {}
 
-std::vector<AttemptKey> TaskSupervisor::KillOrphans() {
-  std::vector<AttemptKey> lost;
-  const std::vector<ProcessRecord> records = folders_.ReadRecords();
-  if (records.empty()) return lost;
+std::vector<InheritedEnd> TaskSupervisor::Inherit(const std::set<std::string>& devices) {
+  std::vector<InheritedEnd> ended;
+  const std::vector<AttemptRecord> records = folders_.ReadRecords();
+  if (records.empty()) return ended;
   const ProcessTable everything = ReadProcessTable();
-  for (const ProcessRecord& record : records) {
-    const AttemptMark mark = {.fence = record.key.fence, .socket = options_.socket};
-    const auto is_ours = [&](const ProcessStat& stat) {
-      // The leader, unless its number has been given to another process, or a descendant.
-      return (stat.pid == record.pid && stat.start_ticks == record.start_ticks) ||
-             mark.IsOn(stat.pid);
-    };
-    const int killed = record.boot_id == boot_id_ ? KillAll(everything, is_ours) : 0;
-    spdlog::warn("task_orphaned {} pid={} processes_killed={}", Describe(record.key), record.pid,
-                 killed);
-    folders_.RemoveRecord(record.key);
-    lost.push_back(record.key);
+  for (const AttemptRecord& record : records) {
+    std::optional<AttemptEnd> end = TakeOver(record, devices, everything);
+    if (end.has_value()) ended.push_back({.key = record.key, .end = *std::move(end)});
   }
-  return lost;
+  return ended;
+}
+
+std::optional<AttemptEnd> TaskSupervisor::TakeOver(AttemptRecord record,
+                                                   const std::set<std::string>& devices,
+                                                   const ProcessTable& everything) {
+  if (record.end.has_value()) return record.end;
+  const bool is_same_boot = record.boot_id == boot_id_;
+  std::optional<ProcessExit> exit = folders_.ReadExit(record.key);
+  if (!exit.has_value() && is_same_boot && devices.contains(record.device)) {
+    if (Adopt(record, everything)) return std::nullopt;
+    // It may have ended between the two looks.
+    exit = folders_.ReadExit(record.key);
+  }
+  const AttemptMark mark = {.fence = record.key.fence, .socket = options_.socket};
+  const int killed =
+      is_same_boot ? KillMarked(mark, {record.keeper, record.leader}, everything) : 0;
+  record.end = exit.has_value() ? EndOf(record, *exit)
+                                : AttemptEnd{.cause = EndCause::kLost,
+                                             .text = "agentd was restarted without its tasks"};
+  WriteRecord(record);
+  spdlog::warn("task_inherited {} ended=1 cause={} text=\"{}\" processes_killed={}",
+               Describe(record.key), static_cast<int>(record.end->cause), record.end->text, killed);
+  return record.end;
+}
+
+bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& everything) {
+  const AttemptKey key = record.key;
+  if (record.leader.pid == 0) return false;
+  absl::StatusOr<std::unique_ptr<Process>> process = Process::Adopt(
+      loop_,
+      {.keeper = record.keeper, .leader = record.leader.pid, .folder = folders_.FolderOf(key)},
+      {.on_exited = [this, key](const std::optional<ProcessExit>& exit) { OnExited(key, exit); }});
+  if (!process.ok()) return false;
+  const AttemptSpec spec = {.key = key,
+                            .job_name = record.job_name,
+                            .device = record.device,
+                            .command = {},
+                            .env = {},
+                            .workdir = "",
+                            .memory_bytes = record.memory_bytes};
+  TaskLimits limits = options_.limits;
+  limits.memory_bytes = spec.memory_bytes;
+  Task& task = *tasks_.emplace(key, std::make_unique<Task>(spec, limits)).first->second;
+  task.record = record;
+  task.process = *std::move(process);
+  task.processes.emplace(record.leader.pid);
+  // Finds all members, for the signal.
+  task.processes->Read(spec.memory_bytes, &everything);
+  SignalAll(task, SIGCONT);
+  spdlog::info("task_inherited {} ended=0 device={} pid={}", Describe(key), spec.device,
+               record.leader.pid);
+  Perform(task, task.machine.OnStarted());
+  if (!record.stop.has_value()) return true;
+  Perform(task,
+          task.machine.OnStopRequested(
+              {.cause = record.stop->cause, .grace = kInheritedGrace, .text = record.stop->text},
+              loop_.Now()));
+  return true;
+}
+
+void TaskSupervisor::Release() {
+  for (const auto& [key, task] : tasks_) {
+    if (task->process != nullptr) task->process->Release();
+  }
 }
 
 void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
@@ -90,8 +127,8 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
   Task& task = *tasks_.emplace(spec.key, std::make_unique<Task>(spec, limits)).first->second;
   const absl::Status status = StartProcess(task, device);
   if (status.ok()) {
-    spdlog::info("task_launched {} device={} pid={}", Describe(spec.key), spec.device,
-                 task.process->pid());
+    spdlog::info("task_launched {} device={} keeper={}", Describe(spec.key), spec.device,
+                 task.process->keeper().pid);
     return;
   }
   Perform(task, task.machine.OnLaunchFailed(std::string(status.message())));
@@ -99,41 +136,54 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
 }
 
 absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
-  ASSIGN_OR_RETURN(const AttemptPaths paths, folders_.Create(task.spec.key));
-  ASSIGN_OR_RETURN(task.stdout_log,
-                   AttemptLog::Create(loop_, paths.stdout_log, options_.log_max_bytes));
-  ASSIGN_OR_RETURN(task.stderr_log,
-                   AttemptLog::Create(loop_, paths.stderr_log, options_.log_max_bytes));
-  const LaunchRequest request = {
-      .command = task.spec.command,
-      .environment = EnvironmentFor(task.spec, device),
-      .workdir = task.spec.workdir.empty() ? paths.work : task.spec.workdir,
-      .stdout_descriptor = task.stdout_log->writer(),
-      .stderr_descriptor = task.stderr_log->writer(),
-      .device = &device};
-  const AttemptKey key = task.spec.key;
+  const AttemptSpec& spec = task.spec;
+  ASSIGN_OR_RETURN(const AttemptPaths paths, folders_.Create(spec.key));
+  task.record = {.key = spec.key,
+                 .job_name = spec.job_name,
+                 .device = spec.device,
+                 .memory_bytes = spec.memory_bytes,
+                 .boot_id = boot_id_,
+                 .keeper = {},
+                 .leader = {},
+                 .stop = {},
+                 .end = {}};
+  // Before there is a process: whatever happens, the next agentd knows what to look for.
+  WriteRecord(task.record);
+  const LaunchRequest request = {.command = spec.command,
+                                 .environment = EnvironmentFor(spec, device),
+                                 .workdir = spec.workdir.empty() ? paths.work : spec.workdir,
+                                 .folder = paths.folder,
+                                 .stdout_log = paths.stdout_log,
+                                 .stderr_log = paths.stderr_log,
+                                 .log_max_bytes = options_.log_max_bytes,
+                                 .device = &device};
+  const AttemptKey key = spec.key;
   ASSIGN_OR_RETURN(
       task.process,
       Process::Launch(
           loop_, request,
-          {.on_started = [this, &task] { Perform(task, task.machine.OnStarted()); },
+          {.on_forked = [this, &task] { OnForked(task); },
+           .on_started = [this, &task] { Perform(task, task.machine.OnStarted()); },
            .on_failed = [&task](std::string text) { task.launch_error = std::move(text); },
-           .on_exited = [this, key](ProcessExit exit) { OnExited(key, exit); }}));
-  task.stdout_log->CloseWriter();
-  task.stderr_log->CloseWriter();
-  NoteProcess(task);
+           .on_exited = [this,
+                         key](const std::optional<ProcessExit>& exit) { OnExited(key, exit); }}));
+  task.record.keeper = task.process->keeper();
+  WriteRecord(task.record);
   return absl::OkStatus();
 }
 
-void TaskSupervisor::NoteProcess(Task& task) {
+void TaskSupervisor::OnForked(Task& task) {
   const pid_t pid = task.process->pid();
   task.processes.emplace(pid);
-  const std::optional<ProcessStat> stat = ReadProcess(pid);
-  if (!stat.has_value()) return;
-  const absl::Status status = folders_.WriteRecord(
-      {.key = task.spec.key, .pid = pid, .start_ticks = stat->start_ticks, .boot_id = boot_id_});
-  if (!status.ok())
-    spdlog::warn("task_record_failed {} error=\"{}\"", Describe(task.spec.key), status);
+  spdlog::info("task_forked {} pid={}", Describe(task.spec.key), pid);
+  task.record.leader = FindProcessId(pid).value_or(ProcessId());
+  WriteRecord(task.record);
+}
+
+void TaskSupervisor::WriteRecord(const AttemptRecord& record) const {
+  const absl::Status status = folders_.WriteRecord(record);
+  if (status.ok()) return;
+  spdlog::warn("task_record_failed {} error=\"{}\"", Describe(record.key), status);
 }
 
 std::vector<std::string> TaskSupervisor::EnvironmentFor(const AttemptSpec& spec,
@@ -169,6 +219,11 @@ void TaskSupervisor::StopAll(const StopRequest& request) {
   for (const AttemptKey& key : live()) Stop(key, request);
 }
 
+void TaskSupervisor::CatchUp(const AttemptKey& key) {
+  Task* task = FindTask(key);
+  if (task != nullptr && task->process != nullptr) task->process->CatchUp();
+}
+
 void TaskSupervisor::OnAttached(const AttemptKey& key) {
   Task* task = FindTask(key);
   if (task != nullptr) Perform(*task, task->machine.OnAttached());
@@ -202,6 +257,7 @@ void TaskSupervisor::WatchTask(Task& task, const ProcessTable* everything) {
     task.use.memory_peak_bytes = std::max(task.use.memory_peak_bytes, use.memory_bytes);
     task.use.cpu = use.cpu;
     Perform(task, task.machine.OnMemoryUsed(use.memory_bytes, loop_.Now()));
+    Perform(task, task.machine.OnStopSeen(task.processes->is_leader_stopped(), loop_.Now()));
   }
   Perform(task, task.machine.OnTick(loop_.Now()));
 }
@@ -236,6 +292,12 @@ void TaskSupervisor::Perform(Task& task, const TaskActions& actions) {
         break;
     }
   }
+  task.use.overstays = task.machine.overstays();
+  task.use.freezes = task.machine.freezes();
+  const std::optional<StopRequest> stop = task.machine.stop();
+  if (!stop.has_value() || task.record.stop.has_value()) return;
+  task.record.stop = StopNote{.cause = stop->cause, .text = stop->text};
+  WriteRecord(task.record);
 }
 
 void TaskSupervisor::SignalAll(Task& task, int signal) {
@@ -246,15 +308,17 @@ void TaskSupervisor::SignalAll(Task& task, int signal) {
   }
 }
 
-void TaskSupervisor::OnExited(const AttemptKey& key, const ProcessExit& exit) {
+void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<ProcessExit>& exit) {
   Task* task = FindTask(key);
   if (task == nullptr) return;
   const AttemptMark mark = {.fence = key.fence, .socket = options_.socket};
-  const int left_over =
-      KillAll(ReadProcessTable(), [&](const ProcessStat& stat) { return mark.IsOn(stat.pid); });
+  const int left_over = KillMarked(mark, {}, ReadProcessTable());
   if (left_over > 0) spdlog::info("task_left_over {} processes={}", Describe(key), left_over);
-  Perform(*task, task->launch_error.empty() ? task->machine.OnExited(exit)
-                                            : task->machine.OnLaunchFailed(task->launch_error));
+  if (!task->launch_error.empty()) {
+    Perform(*task, task->machine.OnLaunchFailed(task->launch_error));
+  } else {
+    Perform(*task, exit.has_value() ? task->machine.OnExited(*exit) : task->machine.OnVanished());
+  }
   tasks_.erase(key);
   std::set<AttemptFolders::Name> live_names;
   for (const auto& [live_key, live_task] : tasks_) {
@@ -264,10 +328,10 @@ void TaskSupervisor::OnExited(const AttemptKey& key, const ProcessExit& exit) {
 }
 
 void TaskSupervisor::ReportEnd(Task& task) {
-  if (task.stdout_log != nullptr) task.stdout_log->Finish();
-  if (task.stderr_log != nullptr) task.stderr_log->Finish();
-  folders_.RemoveRecord(task.spec.key);
   const AttemptEnd& end = task.machine.end();
+  // Until schedulerd has acknowledged it the next agentd must be able to tell it too.
+  task.record.end = end;
+  WriteRecord(task.record);
   spdlog::info("task_ended {} cause={} exit_code={} signal={} text=\"{}\"", Describe(task.spec.key),
                static_cast<int>(end.cause), end.exit_code, end.signal, end.text);
   listener_.OnTaskEnded(task.spec, end, task.use);

@@ -2,6 +2,9 @@
 //
 //   Launch --> folder, logs, process --> OnTaskStarted ... OnTaskEnded --> forgotten here
 //
+//   Inherit --> those of the agentd before this one: adopted, like launched ones from then on; or
+//               ended meanwhile; or lost
+//
 // Each attempt has a TaskMachine, which decides; this class does what it says, and feeds it: exit
 // notices, memory and CPU time of all processes of the task (at each Tick), the unit in progress,
 // the connection of its gate.
@@ -21,6 +24,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +34,6 @@
 #include "agent/devices/process_stat.h"
 #include "agent/tasks/attempt.h"
 #include "agent/tasks/attempt_folders.h"
-#include "agent/tasks/attempt_log.h"
 #include "agent/tasks/launcher.h"
 #include "agent/tasks/task_machine.h"
 #include "agent/tasks/task_processes.h"
@@ -55,6 +58,15 @@ struct TaskUse {
   int64_t memory_bytes = 0;
   int64_t memory_peak_bytes = 0;
   absl::Duration cpu = absl::ZeroDuration();
+  // Rungs of the ladder, see TaskMachine.
+  int64_t overstays = 0;
+  int64_t freezes = 0;
+};
+
+// What became of an attempt that the agentd before this one had not done with.
+struct InheritedEnd {
+  AttemptKey key;
+  AttemptEnd end;
 };
 
 // Told from inside the supervisor's methods; must not call back into any that changes it.
@@ -73,13 +85,17 @@ class TaskSupervisor {
   // `loop`, `folders` and `listener` outlive the supervisor.
   TaskSupervisor(EventLoop& loop, const AttemptFolders& folders, SupervisorOptions options,
                  TaskListener& listener);
-  // Kills what still runs. Its records stay, for the next agentd to report the attempts as lost.
+  // Kills what still runs. Its records stay, for the next agentd to report the attempts.
   ~TaskSupervisor() = default;
   TaskSupervisor(const TaskSupervisor&) = delete;
   TaskSupervisor& operator=(const TaskSupervisor&) = delete;
 
-  // Ends what an agentd before this one left running; returns whom to report as lost.
-  std::vector<AttemptKey> KillOrphans();
+  // Takes over what an agentd before this one left: goes on with what still runs on one of
+  // `devices`, thawed if it was frozen; kills what cannot be gone on with; returns the ends of all
+  // others. Once, before anything else.
+  std::vector<InheritedEnd> Inherit(const std::set<std::string>& devices);
+  // Leaves everything to the next agentd, as a crash would.
+  void Release();
 
   // Does nothing if the attempt is here already. `device` outlives the attempt.
   void Launch(const AttemptSpec& spec, const Device& device);
@@ -87,6 +103,8 @@ class TaskSupervisor {
   bool Stop(const AttemptKey& key, const StopRequest& request);
   void StopAll(const StopRequest& request);
 
+  // Somebody says that the attempt runs: learns its pid, if that is still on its way.
+  void CatchUp(const AttemptKey& key);
   // Of the attempt's gate. Unknown attempts are ignored.
   void OnAttached(const AttemptKey& key);
   void OnDetached(const AttemptKey& key);
@@ -114,8 +132,7 @@ class TaskSupervisor {
         : spec(attempt), machine(limits) {}
     AttemptSpec spec;
     TaskMachine machine;
-    std::unique_ptr<AttemptLog> stdout_log;
-    std::unique_ptr<AttemptLog> stderr_log;
+    AttemptRecord record;
     std::unique_ptr<Process> process;
     std::optional<TaskProcesses> processes;
     TaskUse use;
@@ -125,10 +142,16 @@ class TaskSupervisor {
 
   absl::Status StartProcess(Task& task, const Device& device);
   std::vector<std::string> EnvironmentFor(const AttemptSpec& spec, const Device& device) const;
-  void NoteProcess(Task& task);
+  // nullopt if it goes on as a task of ours.
+  std::optional<AttemptEnd> TakeOver(AttemptRecord record, const std::set<std::string>& devices,
+                                     const ProcessTable& everything);
+  // False if there is nothing to go on with.
+  bool Adopt(const AttemptRecord& record, const ProcessTable& everything);
+  void OnForked(Task& task);
+  void WriteRecord(const AttemptRecord& record) const;
   void Perform(Task& task, const TaskActions& actions);
   // The leader is gone; forgets the task.
-  void OnExited(const AttemptKey& key, const ProcessExit& exit);
+  void OnExited(const AttemptKey& key, const std::optional<ProcessExit>& exit);
   void ReportEnd(Task& task);
   // Also reaches members that have a process group of their own.
   static void SignalAll(Task& task, int signal);

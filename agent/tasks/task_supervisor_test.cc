@@ -1,13 +1,15 @@
 #include "agent/tasks/task_supervisor.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -16,8 +18,9 @@
 namespace pipefill {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 constexpr int64_t kMiB = 1 << 20;
 
@@ -39,15 +42,16 @@ class RecordingListener : public TaskListener {
  public:
   void OnTaskStarted(const AttemptSpec&, pid_t pid) override { started_pid = pid; }
   void OnTaskShouldStop(const AttemptKey&) override { is_asked_to_stop = true; }
-  void OnTaskEnded(const AttemptSpec&, const AttemptEnd& attempt_end, const TaskUse& use) override {
+  void OnTaskEnded(const AttemptSpec&, const AttemptEnd& attempt_end,
+                   const TaskUse& task_use) override {
     end = attempt_end;
-    memory_peak_bytes = use.memory_peak_bytes;
+    use = task_use;
   }
 
   pid_t started_pid = 0;
   bool is_asked_to_stop = false;
   std::optional<AttemptEnd> end;
-  int64_t memory_peak_bytes = 0;
+  TaskUse use;
 };
 
 AttemptSpec SpecFor(std::vector<std::string> command, int64_t memory_bytes = 256 * kMiB) {
@@ -67,18 +71,21 @@ class TaskSupervisorTest : public ::testing::Test {
                               ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(state_dir_);
     folders_.emplace(*AttemptFolders::Open(state_dir_));
-    supervisor_.emplace(runner_.loop(), *folders_,
-                        SupervisorOptions{.environment = {{"PATH", "/usr/bin:/bin"}},
-                                          .socket = state_dir_ + "/socket",
-                                          .python_path = "/opt/pipefill/python",
-                                          .limits = {.freeze_after = absl::Milliseconds(50),
-                                                     .kill_after = absl::Milliseconds(100)}},
-                        listener_);
+    supervisor_.emplace(runner_.loop(), *folders_, Options(), listener_);
     runner_.Do([this] { TickOn(); });
   }
   void TearDown() override {
     runner_.Stop();
     supervisor_.reset();
+  }
+  SupervisorOptions Options() const {
+    return {.environment = {{"PATH", "/usr/bin:/bin"}},
+            .socket = state_dir_ + "/socket",
+            .python_path = "/opt/pipefill/python",
+            .limits = {.freeze_after = absl::Milliseconds(50),
+                       .freeze_between_after = absl::Milliseconds(50),
+                       .stopped_after = absl::Milliseconds(50),
+                       .kill_after = absl::Milliseconds(100)}};
   }
   void TickOn() {
     supervisor_->Tick(nullptr);
@@ -214,7 +221,7 @@ TEST_F(TaskSupervisorTest, KillsTaskThatGrowsOverItsCap) {
   ASSERT_TRUE(WaitForEnd());
   EXPECT_EQ(listener_.end->cause, EndCause::kOutOfMemory);
   EXPECT_THAT(listener_.end->text, HasSubstr("its cap is 64"));
-  EXPECT_GT(listener_.memory_peak_bytes, 64 * kMiB);
+  EXPECT_GT(listener_.use.memory_peak_bytes, 64 * kMiB);
 }
 
 TEST_F(TaskSupervisorTest, CountsTheMemoryOfChildrenToo) {
@@ -249,7 +256,7 @@ TEST_F(TaskSupervisorTest, UnitThatEatsCpuOutsideBubblesIsFrozenThenKilledWithTh
   Launch(SpecFor({"sh", "-c", "echo ready; while :; do :; done"}));
   ASSERT_TRUE(WaitForOutput("ready"));
   runner_.Do([this] { supervisor_->OnAttached(SpecFor({}).key); });
-  const UnitView unit = {.is_in_its_bubble = false, .is_bubble_open = false};
+  const UnitView unit = {.start = Instant(), .is_in_its_bubble = false, .is_bubble_open = false};
   bool was_stopped = false;
   ASSERT_TRUE(runner_.RunUntil([&] {
     supervisor_->OnUnitSeen(SpecFor({}).key, unit);
@@ -262,82 +269,211 @@ TEST_F(TaskSupervisorTest, UnitThatEatsCpuOutsideBubblesIsFrozenThenKilledWithTh
   EXPECT_THAT(listener_.end->text, HasSubstr("of CPU time while no bubble was open"));
 }
 
-// Processes that an agentd before this one started: they have the mark of their attempt, and nobody
-// here supervises them.
-class OrphanTest : public TaskSupervisorTest {
- protected:
-  void StartOrphan(const std::string& fence) {
-    const FileDescriptor output(
-        open((state_dir_ + "/orphan").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    runner_.Do([&] {
-      auto process =
-          Process::Launch(runner_.loop(),
-                          {.command = {"sh", "-c", "sleep 60 & echo child=$!; wait"},
-                           .environment = {"PATH=/usr/bin:/bin", "PIPEFILL_FENCE=" + fence,
-                                           "PIPEFILL_SOCKET=" + state_dir_ + "/socket"},
-                           .workdir = state_dir_,
-                           .stdout_descriptor = output.get(),
-                           .stderr_descriptor = output.get()},
-                          {.on_started = [] {},
-                           .on_failed = [](std::string) {},
-                           .on_exited = [this](ProcessExit exit) { orphan_exit_ = exit; }});
-      ASSERT_TRUE(process.ok()) << process.status();
-      orphan_ = *std::move(process);
-    });
-    ASSERT_TRUE(runner_.RunUntil([this] {
-      std::ifstream file(state_dir_ + "/orphan");
-      return static_cast<bool>(file.ignore(6) >> child_);
-    }));
-  }
+TEST_F(TaskSupervisorTest, TaskThatSpinsBetweenItsUnitsIsFrozenThenKilledAndBothAreCounted) {
+  Launch(SpecFor({"sh", "-c", "echo ready; while :; do :; done"}));
+  ASSERT_TRUE(WaitForOutput("ready"));
+  runner_.Do([this] { supervisor_->OnAttached(SpecFor({}).key); });
+  const UnitView between = {.units_done = 1, .is_bubble_open = false};
+  ASSERT_TRUE(runner_.RunUntil([&] {
+    supervisor_->OnUnitSeen(SpecFor({}).key, between);
+    return listener_.end.has_value();
+  }));
+  EXPECT_THAT(listener_.end->text, HasSubstr("between two units"));
+  EXPECT_EQ(listener_.use.freezes, 1);
+}
 
-  std::vector<AttemptKey> KillOrphansAfterRecord(uint64_t start_ticks_later) {
-    std::vector<AttemptKey> lost;
-    runner_.Do([&] {
-      EXPECT_TRUE(folders_->Create(SpecFor({}).key).ok());
-      const ProcessRecord record = {
-          .key = SpecFor({}).key,
-          .pid = orphan_->pid(),
-          .start_ticks = ReadProcess(orphan_->pid())->start_ticks + start_ticks_later,
-          .boot_id = ReadBootId()};
-      EXPECT_TRUE(folders_->WriteRecord(record).ok());
-      lost = supervisor_->KillOrphans();
+TEST_F(TaskSupervisorTest, TaskThatSomebodyElseStoppedIsKilledWithTheReason) {
+  Launch(SpecFor({"sh", "-c", "echo ready; exec sleep 60"}));
+  ASSERT_TRUE(WaitForOutput("ready"));
+  kill(listener_.started_pid, SIGSTOP);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kSignalled);
+  EXPECT_THAT(listener_.end->text, HasSubstr("by somebody else"));
+  EXPECT_EQ(listener_.use.freezes, 1);
+}
+
+TEST_F(TaskSupervisorTest, TaskWhoseKeeperIsKilledIsLostAndLeavesNothing) {
+  Launch(SpecFor({"sh", "-c", "sleep 60 & echo ready; wait"}));
+  ASSERT_TRUE(WaitForOutput("ready"));
+  kill(ReadProcess(listener_.started_pid)->parent, SIGKILL);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kLost);
+}
+
+// What an agentd that was killed leaves to the next one.
+class InheritTest : public TaskSupervisorTest {
+ protected:
+  // A task of the agentd before, up to its first word.
+  void LaunchBefore(const std::string& script) {
+    runner_.Do([this] {
+      former_.emplace(runner_.loop(), *folders_, Options(), former_listener_);
+      TickFormer();
     });
-    return lost;
+    runner_.Do([&] { former_->Launch(SpecFor({"sh", "-c", "echo ready; " + script}), device_); });
+    ASSERT_TRUE(WaitForOutput("ready"));
+    ASSERT_TRUE(runner_.RunUntil([this] { return former_listener_.started_pid != 0; }));
+    leader_ = former_listener_.started_pid;
   }
-  bool IsChildAlive() const {
-    const std::optional<ProcessStat> stat = ReadProcess(child_);
+  void TickFormer() {
+    if (!former_.has_value()) return;
+    former_->Tick(nullptr);
+    runner_.loop().PostAt(runner_.loop().Now() + absl::Milliseconds(10), [this] { TickFormer(); });
+  }
+  void KillAgentd() {
+    runner_.Do([this] {
+      former_->Release();
+      former_.reset();
+    });
+  }
+  std::vector<InheritedEnd> Inherit(const std::set<std::string>& devices = {"cpu0"}) {
+    std::vector<InheritedEnd> ended;
+    runner_.Do([&] { ended = supervisor_->Inherit(devices); });
+    return ended;
+  }
+  static bool IsAlive(pid_t pid) {
+    const std::optional<ProcessStat> stat = ReadProcess(pid);
     return stat.has_value() && stat->state != 'Z';
   }
+  static bool IsStopped(pid_t pid) {
+    const std::optional<ProcessStat> stat = ReadProcess(pid);
+    return stat.has_value() && stat->state == 'T';
+  }
   void TearDown() override {
+    runner_.Do([this] { former_.reset(); });
     TaskSupervisorTest::TearDown();
-    orphan_.reset();
   }
 
-  std::unique_ptr<Process> orphan_;
-  pid_t child_ = 0;
-  std::optional<ProcessExit> orphan_exit_;
+  RecordingListener former_listener_;
+  std::optional<TaskSupervisor> former_;
+  pid_t leader_ = 0;
 };
 
-TEST_F(OrphanTest, WhatAFormerAgentdLeftRunningIsKilledAndNamedOnce) {
-  StartOrphan("77");
-  EXPECT_THAT(KillOrphansAfterRecord(0), ElementsAre(SpecFor({}).key));
-  ASSERT_TRUE(runner_.RunUntil([this] { return orphan_exit_.has_value() && !IsChildAlive(); }));
-  EXPECT_EQ(orphan_exit_->signal, SIGKILL);
-  runner_.Do([&] { EXPECT_TRUE(supervisor_->KillOrphans().empty()); });
+TEST_F(InheritTest, RunningTaskGoesOnAndItsRealEndIsReported) {
+  LaunchBefore("while [ ! -e go ]; do sleep 0.01; done; echo done; exit 5");
+  KillAgentd();
+  EXPECT_THAT(Inherit(), IsEmpty());
+  EXPECT_EQ(listener_.started_pid, leader_);
+  EXPECT_EQ(supervisor_->PidOf(SpecFor({}).key), leader_);
+  EXPECT_EQ(supervisor_->CapsOn("cpu0"), 256 * kMiB);
+  EXPECT_EQ(supervisor_->Find(SpecFor({}).key)->job_name, "job");
+
+  std::ofstream(state_dir_ + "/attempts/5.1/work/go") << "";
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kExited);
+  EXPECT_EQ(listener_.end->exit_code, 5);
+  EXPECT_EQ(Log("stdout"), "ready\ndone\n");
 }
 
-TEST_F(OrphanTest, ProcessThatOnlyHasTheSameNumberIsLeftAlone) {
-  StartOrphan("78");
-  EXPECT_THAT(KillOrphansAfterRecord(1), ElementsAre(SpecFor({}).key));
-  EXPECT_TRUE(IsChildAlive());
-  EXPECT_FALSE(orphan_exit_.has_value());
+TEST_F(InheritTest, TaskThatEndedMeanwhileIsReportedAsItEnded) {
+  LaunchBefore("sleep 0.1; echo last; exit 6");
+  KillAgentd();
+  ASSERT_TRUE(runner_.RunUntil([this] { return folders_->ReadExit(SpecFor({}).key).has_value(); }));
+  const std::vector<InheritedEnd> ended = Inherit();
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].key, SpecFor({}).key);
+  EXPECT_EQ(ended[0].end.cause, EndCause::kExited);
+  EXPECT_EQ(ended[0].end.exit_code, 6);
+  EXPECT_THAT(Log("stdout"), HasSubstr("last"));
+  EXPECT_TRUE(supervisor_->is_empty());
 }
 
-TEST_F(OrphanTest, ChildrenWhoseLeaderIsGoneAreFoundByTheirMark) {
-  StartOrphan("77");
-  // As if the number in the record named a leader that ended long ago.
-  KillOrphansAfterRecord(1);
-  EXPECT_TRUE(runner_.RunUntil([this] { return !IsChildAlive(); }));
+TEST_F(InheritTest, EndThatWasNotAcknowledgedIsToldAgainUntilItsRecordGoes) {
+  LaunchBefore("exit 7");
+  ASSERT_TRUE(runner_.RunUntil([this] { return former_listener_.end.has_value(); }));
+  KillAgentd();
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<InheritedEnd> ended = Inherit();
+    ASSERT_THAT(ended, SizeIs(1));
+    EXPECT_EQ(ended[0].end.exit_code, 7);
+  }
+  folders_->RemoveRecord(SpecFor({}).key);
+  EXPECT_THAT(Inherit(), IsEmpty());
+}
+
+TEST_F(InheritTest, FrozenTaskIsThawed) {
+  // Not a child of the shell: stopped between its vfork and its exec it would keep the shell
+  // waiting.
+  LaunchBefore("exec sleep 60");
+  runner_.Do([this] {
+    former_->OnAttached(SpecFor({}).key);
+    kill(-leader_, SIGSTOP);
+  });
+  ASSERT_TRUE(runner_.RunUntil([this] { return IsStopped(leader_); }));
+  KillAgentd();
+  EXPECT_THAT(Inherit(), IsEmpty());
+  EXPECT_TRUE(runner_.RunUntil([this] { return !IsStopped(leader_); }));
+  EXPECT_TRUE(IsAlive(leader_));
+}
+
+TEST_F(InheritTest, TaskThatWasBeingStoppedIsStoppedAndReportedAsAskedThen) {
+  LaunchBefore("trap '' TERM; echo deaf; while :; do sleep 0.01; done");
+  ASSERT_TRUE(WaitForOutput("deaf"));
+  runner_.Do([this] {
+    former_->Stop(
+        SpecFor({}).key,
+        {.cause = EndCause::kCancelled, .grace = absl::Hours(1), .text = "cancelled by the user"});
+  });
+  KillAgentd();
+  EXPECT_THAT(Inherit(), IsEmpty());
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kCancelled);
+  EXPECT_EQ(listener_.end->text, "cancelled by the user");
+}
+
+TEST_F(InheritTest, AdoptedTaskIsHeldToItsMemoryCap) {
+  LaunchBefore(
+      "while [ ! -e go ]; do sleep 0.01; done; "
+      "exec python3 -c 'x = bytearray(400 << 20); import time; time.sleep(60)'");
+  KillAgentd();
+  Inherit();
+  std::ofstream(state_dir_ + "/attempts/5.1/work/go") << "";
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kOutOfMemory);
+}
+
+TEST_F(InheritTest, TaskOfADeviceThatIsNoMoreIsKilledAndLost) {
+  LaunchBefore("sleep 60");
+  KillAgentd();
+  const std::vector<InheritedEnd> ended = Inherit({"cpu1"});
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].end.cause, EndCause::kLost);
+  EXPECT_TRUE(runner_.RunUntil([this] { return !IsAlive(leader_); }));
+}
+
+TEST_F(InheritTest, RecordWithoutAProcessIsALoss) {
+  runner_.Do([this] { ASSERT_TRUE(folders_->Create(SpecFor({}).key).ok()); });
+  const AttemptRecord record = {.key = SpecFor({}).key,
+                                .job_name = "job",
+                                .device = "cpu0",
+                                .memory_bytes = kMiB,
+                                .boot_id = ReadBootId(),
+                                // This process is alive, and is not the one that the record means.
+                                .keeper = {.pid = getpid(), .start_ticks = 1},
+                                .leader = {.pid = getpid(), .start_ticks = 1},
+                                .stop = {},
+                                .end = {}};
+  ASSERT_TRUE(folders_->WriteRecord(record).ok());
+  const std::vector<InheritedEnd> ended = Inherit();
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].end.cause, EndCause::kLost);
+  EXPECT_EQ(ended[0].end.text, "agentd was restarted without its tasks");
+}
+
+TEST_F(InheritTest, LeftOversOfALostTaskAreFoundByTheirMark) {
+  LaunchBefore("setsid sleep 60 & echo $! > child; echo forked; wait");
+  ASSERT_TRUE(WaitForOutput("forked"));
+  std::ifstream file(state_dir_ + "/attempts/5.1/work/child");
+  pid_t child = 0;
+  ASSERT_TRUE(file >> child);
+  const pid_t keeper = ReadProcess(leader_)->parent;
+  KillAgentd();
+  kill(keeper, SIGKILL);
+  // It is this process's child.
+  ASSERT_EQ(waitpid(keeper, nullptr, 0), keeper);
+  const std::vector<InheritedEnd> ended = Inherit();
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].end.cause, EndCause::kLost);
+  EXPECT_TRUE(runner_.RunUntil([&] { return !IsAlive(child); }));
 }
 
 }  // namespace

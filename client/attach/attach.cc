@@ -115,20 +115,29 @@ Error MapTaskPages(const Message& message, TaskPages* pages) {
 
 MessageHeader BareMessage(MessageType type) { return Header(type, sizeof(MessageHeader)); }
 
-Error AttachRank(const AttachRankRequest& request, const AgentAddress& address, const Clock& clock,
-                 RankPages* pages) {
+AttachRankRequest WithHeader(const AttachRankRequest& request) {
   AttachRankRequest sent = request;
   sent.header = Header(MessageType::kAttachRank, sizeof(sent));
+  return sent;
+}
+
+Error TakeRankPages(const Message& message, RankPages* pages) {
+  AttachReply reply;
+  Error error = CheckReply(message, &reply);
+  if (!error.ok()) return error;
+  error = MapRankPages(message, pages);
+  if (!error.ok()) return error;
+  return ConfirmMapped(&pages->connection);
+}
+
+Error AttachRank(const AttachRankRequest& request, const AgentAddress& address, const Clock& clock,
+                 RankPages* pages) {
+  const AttachRankRequest sent = WithHeader(request);
   RankPages attached;
   Message message;
   Error error = Ask({&sent, sizeof(sent)}, address, clock, &attached.connection, &message);
   if (!error.ok()) return error;
-  AttachReply reply;
-  error = CheckReply(message, &reply);
-  if (!error.ok()) return error;
-  error = MapRankPages(message, &attached);
-  if (!error.ok()) return error;
-  error = ConfirmMapped(&attached.connection);
+  error = TakeRankPages(message, &attached);
   if (error.ok()) *pages = std::move(attached);
   return error;
 }
@@ -139,10 +148,12 @@ Error AttachTask(const AttachTaskRequest& request, const AgentAddress& address, 
   sent.header = Header(MessageType::kAttachTask, sizeof(sent));
   TaskPages attached;
   Message message;
+  pages->answer = AttachCode::kOk;
   Error error = Ask({&sent, sizeof(sent)}, address, clock, &attached.connection, &message);
   if (!error.ok()) return error;
-  AttachReply reply;
+  AttachReply reply = {};
   error = CheckReply(message, &reply);
+  pages->answer = static_cast<AttachCode>(reply.code);
   if (!error.ok()) return error;
   error = MapTaskPages(message, &attached);
   if (!error.ok()) return error;

@@ -40,6 +40,8 @@ struct TaskPages {
   PageMapping signal;
   // Which signal page that is, or that there is none: see WindowPage::signal_generation.
   uint32_t signal_generation = 0;
+  // What agentd said, also after an error; kOk if it said nothing.
+  AttachCode answer = AttachCode::kOk;
 };
 
 // Both fill in the header of `request`. PF_NO_AGENT, PF_BAD_VERSION, PF_BAD_ARGUMENT, PF_REFUSED
@@ -48,6 +50,11 @@ Error AttachRank(const AttachRankRequest& request, const AgentAddress& address, 
                  RankPages* pages);
 Error AttachTask(const AttachTaskRequest& request, const AgentAddress& address, const Clock& clock,
                  TaskPages* pages);
+
+// The two halves of AttachRank for callers that must not wait (rank_redial.h): what is sent, and
+// what is made of the reply. After success the reply is confirmed over `pages->connection`.
+AttachRankRequest WithHeader(const AttachRankRequest& request);
+Error TakeRankPages(const Message& reply, RankPages* pages);
 
 // A message without a body: kMapped, kSignalRequest.
 MessageHeader BareMessage(MessageType type);

@@ -33,6 +33,15 @@ Error ConnectError(const std::string& path, int error_number) {
   }
 }
 
+// False if `path` does not fit.
+bool MakeAddress(const std::string& path, sockaddr_un* address) {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address->sun_path)) return false;
+  memcpy(address->sun_path, path.data(), path.size());
+  return true;
+}
+
 // A blocking connect waits while the listener's queue is full; SO_SNDTIMEO bounds that wait.
 // Returns 0 or an errno value.
 int ConnectUntil(int socket_fd, const sockaddr_un& address, uint64_t deadline_ns,
@@ -105,19 +114,29 @@ void Connection::Close() {
 
 Error Connection::Connect(const std::string& path, uint64_t deadline_ns, const Clock& clock,
                           Connection* connection) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+  sockaddr_un address;
+  if (!MakeAddress(path, &address)) {
     return {PF_BAD_ARGUMENT, "socket path does not fit: bytes=" + std::to_string(path.size()) +
                                  " max=" + std::to_string(sizeof(address.sun_path) - 1)};
   }
-  memcpy(address.sun_path, path.data(), path.size());
   Descriptor socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket_fd.is_open()) return SystemError("socket", errno);
   const int error_number = ConnectUntil(socket_fd.get(), address, deadline_ns, clock);
   if (error_number != 0) return ConnectError(path, error_number);
   *connection = Connection(std::move(socket_fd), clock);
   return {};
+}
+
+int Connection::ConnectNow(const std::string& path, const Clock& clock, Connection* connection) {
+  sockaddr_un address;
+  if (!MakeAddress(path, &address)) return ENAMETOOLONG;
+  Descriptor socket_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_fd.is_open()) return errno;
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  // A Unix socket connects at once or not at all.
+  if (connect(socket_fd.get(), generic, sizeof(address)) != 0) return errno;
+  *connection = Connection(std::move(socket_fd), clock);
+  return 0;
 }
 
 bool Connection::Send(const void* message, size_t size_bytes) {

@@ -53,6 +53,8 @@ class Connection {
   // long for a Unix socket, PF_SYSTEM otherwise.
   static Error Connect(const std::string& path, uint64_t deadline_ns, const Clock& clock,
                        Connection* connection);
+  // The same without waiting and without words: 0, or an errno value.
+  static int ConnectNow(const std::string& path, const Clock& clock, Connection* connection);
 
   // Never waits. False if the message could not be sent; then Receive tells whether the other side
   // is gone.

@@ -30,7 +30,7 @@ class AgentLink {
 
   // agentd asked the task to save and leave.
   bool should_stop() const { return should_stop_; }
-  // agentd is gone: nobody guards the main job any more, so no unit may start.
+  // agentd is gone: nobody guards the main job any more, so no unit may start over this link.
   bool is_closed() const { return is_closed_; }
   // False in a forked child of the process that attached.
   bool is_owner() const { return connection_.is_owner(); }

@@ -43,13 +43,37 @@ FillTask::FillTask(const Options& options) : clock_(options.clock), futex_(optio
   elastic_estimates_.fill(ElasticEstimate(options.unit_hint_ns));
 }
 
-FillTask::FillTask(const Options& options, TaskPages pages) : FillTask(options) {
+FillTask::FillTask(const Options& options, TaskPages pages, std::optional<Identity> identity)
+    : FillTask(options) {
+  identity_ = std::move(identity);
+  TakePages(std::move(pages));
+}
+
+void FillTask::TakePages(TaskPages pages) {
+  gate_.reset();
+  link_.reset();
   window_ = std::move(pages.window);
   task_ = std::move(pages.task);
+  stats_before_page_ = stats_;
   link_.emplace(std::move(pages.connection), std::move(pages.signal), pages.signal_generation);
   gate_.emplace(window_.As<const WindowPage>(), clock_, futex_);
   ShowExpected();
   page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
+}
+
+void FillTask::Redial() {
+  if (!identity_.has_value() || clock_.NowNs() < redial_at_ns_) return;
+  TaskPages pages;
+  const Error error =
+      AttachTask(identity_->request, {.socket = identity_->socket, .timeout_ns = kLookAgainNs},
+                 clock_, &pages);
+  if (error.ok()) {
+    redial_pause_ns_ = kRedialNs;
+    return TakePages(std::move(pages));
+  }
+  if (pages.answer == AttachCode::kUnknown) identity_.reset();
+  redial_at_ns_ = clock_.NowNs() + redial_pause_ns_;
+  redial_pause_ns_ = std::min(2 * redial_pause_ns_, kRedialMaxNs);
 }
 
 FillTask::~FillTask() {
@@ -76,7 +100,10 @@ std::unique_ptr<FillTask> FillTask::Attach(const Options& options, const std::st
   TaskPages pages;
   *error = ReadIdentity(environment, &request);
   if (error->ok()) *error = AttachTask(request, address, options.clock, &pages);
-  if (error->ok()) return std::make_unique<FillTask>(options, std::move(pages));
+  if (error->ok()) {
+    return std::make_unique<FillTask>(options, std::move(pages),
+                                      Identity{.request = request, .socket = address.socket});
+  }
   return Refuse(options);
 }
 
@@ -126,6 +153,7 @@ FillTask::Outcome FillTask::Next(uint64_t timeout_ns) {
 
 GateAnswer FillTask::AskGate() {
   link_->Poll(0);
+  if (link_->is_closed() && !link_->should_stop()) Redial();
   if (link_->should_stop() || link_->is_closed()) {
     gate_->SetSignal(nullptr, link_->signal_generation());
     return GateAnswer::kClosed;
@@ -163,7 +191,8 @@ void FillTask::OnDenied() {
     estimates_[label_].OnDenied();
   }
   ++stats_.bubbles_denied;
-  page()->bubbles_denied.store(stats_.bubbles_denied, std::memory_order_relaxed);
+  page()->bubbles_denied.store(stats_.bubbles_denied - stats_before_page_.bubbles_denied,
+                               std::memory_order_relaxed);
   ShowExpected();
 }
 
@@ -207,7 +236,7 @@ void FillTask::Publish(const UnitRecord& unit) {
   uint64_t words[kUnitWords];
   PackUnit(unit, words);
   page()->units.Push(words);
-  page()->units_done.store(stats_.units, std::memory_order_relaxed);
+  page()->units_done.store(stats_.units - stats_before_page_.units, std::memory_order_relaxed);
   ShowExpected();
   page()->unit_start_ns.store(0, std::memory_order_release);
   page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);

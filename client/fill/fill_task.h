@@ -5,8 +5,10 @@
 //   refused  agentd started this process and attaching failed, or this is a forked child: no unit
 //            ever starts, because an ungated one would slow the main job
 //
-// Within gated: parked for good once the connection to agentd ends (the process then waits for its
-// SIGTERM), and parked while the heartbeat in the window page is stale.
+// Within gated: parked while the heartbeat in the window page is stale, and while there is no
+// connection to agentd. When the connection ends the task dials again, from within NextUnit, until
+// the next agentd takes it over with new pages. Parked for good once that says that it does not
+// know the attempt: the process then waits for its SIGTERM.
 //
 // A unit is accounted by the CPU time of the process, never by wall time: see docs of UnitRecord.
 //
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "client/attach/attach.h"
 #include "client/fill/agent_link.h"
@@ -40,6 +43,9 @@ class FillTask {
   // How long the gate sleeps at most before it looks at everything again: a mode that changed, a
   // message of agentd, a heartbeat that came back. Nobody wakes it for these.
   static constexpr uint64_t kLookAgainNs = 100'000'000;
+  // Between two attempts to reach the next agentd: the first pause, doubled up to the last.
+  static constexpr uint64_t kRedialNs = 100'000'000;
+  static constexpr uint64_t kRedialMaxNs = 1'000'000'000;
 
   // Clock and futex outlive the task. `unit_hint_ns` 0 = the default of UnitEstimate.
   struct Options {
@@ -48,12 +54,18 @@ class FillTask {
     uint64_t unit_hint_ns = 0;
   };
 
+  // As whom and where a task attaches.
+  struct Identity {
+    AttachTaskRequest request;
+    std::string socket;
+  };
+
   enum class Outcome { kStop, kStarted, kLater };
 
   // Alone.
   explicit FillTask(const Options& options);
-  // Gated, with pages as agentd gave them.
-  FillTask(const Options& options, TaskPages pages);
+  // Gated, with pages as agentd gave them. Without an identity it stays parked once agentd is gone.
+  FillTask(const Options& options, TaskPages pages, std::optional<Identity> identity);
   // Says kDone in the task page.
   ~FillTask();
   FillTask(const FillTask&) = delete;
@@ -82,6 +94,9 @@ class FillTask {
 
  private:
   TaskPage* page() const { return task_.As<TaskPage>(); }
+  void TakePages(TaskPages pages);
+  // Tries to reach the next agentd if it is time to. REQUIRES: the connection has ended.
+  void Redial();
   Outcome Next(uint64_t timeout_ns);
   // How long the unit in progress or wanted should take.
   uint64_t ExpectedNs() const;
@@ -101,6 +116,9 @@ class FillTask {
   PageMapping task_;
   std::optional<AgentLink> link_;
   std::optional<Gate> gate_;
+  std::optional<Identity> identity_;  // empty once nobody would know it
+  uint64_t redial_at_ns_ = 0;
+  uint64_t redial_pause_ns_ = kRedialNs;
 
   std::array<UnitEstimate, kLabels> estimates_;
   std::array<ElasticEstimate, kLabels> elastic_estimates_;
@@ -112,6 +130,7 @@ class FillTask {
   UnitRecord unit_;  // in progress
   uint64_t unit_cpu_begin_ns_ = 0;
   pf_task_stats stats_ = {};
+  pf_task_stats stats_before_page_ = {};  // agentd counts what came over earlier pages itself
 };
 
 }  // namespace pipefill::sdk

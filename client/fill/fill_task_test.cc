@@ -102,7 +102,7 @@ class GatedTest : public testing::Test {
     Map(signal_.descriptor(), PageKind::kSignal, sizeof(SignalPage), &pages.signal);
     pages.signal_generation = 1;
     const FillTask::Options options = {.clock = clock_, .futex = futex_, .unit_hint_ns = kMs};
-    task_ = std::make_unique<FillTask>(options, std::move(pages));
+    task_ = std::make_unique<FillTask>(options, std::move(pages), std::nullopt);
   }
 
   static void Map(int descriptor, PageKind kind, size_t size_bytes, PageMapping* mapping) {
@@ -387,8 +387,7 @@ TEST_F(GatedTest, ForkedChildStartsNothingAndLeavesThePageAlone) {
 class AttachedTest : public testing::Test {
  protected:
   AttachedTest() : futex_(fake_clock_) {
-    OfferBubble(agent_.window.get(), kSlot, 64 * kMs, int64_t{1} << 60);
-    agent_.window->heartbeat_ns.store(clock_.NowNs() + 600'000'000'000);
+    Offer(agent_);
     environment_.variables = {{"PIPEFILL_SOCKET", agent_.socket()},
                               {"PIPEFILL_JOB", "17"},
                               {"PIPEFILL_ATTEMPT", "2"},
@@ -398,14 +397,18 @@ class AttachedTest : public testing::Test {
   void Attach() {
     task_ = FillTask::Attach({.clock = clock_, .futex = futex_}, "", environment_, &error_);
   }
-  void OpenBubble() {
-    agent_.signal->slot.store(kSlot);
-    agent_.signal->begin_ns.store(clock_.NowNs());
-    agent_.signal->seq.fetch_add(1);
+  void Offer(FakeAgent& agent) const {
+    OfferBubble(agent.window.get(), kSlot, 64 * kMs, int64_t{1} << 60);
+    agent.window->heartbeat_ns.store(clock_.NowNs() + 600'000'000'000);
   }
-  void RaiseGeneration(bool has_signal) {
-    agent_.shared().has_signal.store(has_signal ? 1 : 0);
-    agent_.window->signal_generation.fetch_add(1);
+  void OpenBubble(FakeAgent& agent) const {
+    agent.signal->slot.store(kSlot);
+    agent.signal->begin_ns.store(clock_.NowNs());
+    agent.signal->seq.fetch_add(1);
+  }
+  static void RaiseGeneration(FakeAgent& agent, bool has_signal) {
+    agent.shared().has_signal.store(has_signal ? 1 : 0);
+    agent.window->signal_generation.fetch_add(1);
   }
 
   FakeAgent agent_;
@@ -428,19 +431,19 @@ TEST_F(AttachedTest, SaysWhoItIs) {
 
 TEST_F(AttachedTest, FetchesTheSignalPageWhenARankComesAndDropsItWhenItGoes) {
   Attach();
-  OpenBubble();
+  OpenBubble(agent_);
   EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
   EXPECT_EQ(agent_.shared().signal_requests.load(), 0u);
 
-  RaiseGeneration(true);
+  RaiseGeneration(agent_, true);
   EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
   EXPECT_EQ(agent_.shared().signal_requests.load(), 1u);
 
-  RaiseGeneration(false);
+  RaiseGeneration(agent_, false);
   EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
   EXPECT_EQ(agent_.shared().signal_requests.load(), 2u);
 
-  RaiseGeneration(true);
+  RaiseGeneration(agent_, true);
   EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
 }
 
@@ -451,13 +454,72 @@ TEST_F(AttachedTest, StopsWhenTheAgentSaysSo) {
 }
 
 TEST_F(AttachedTest, StaysParkedWhenTheAgentIsKilled) {
-  RaiseGeneration(true);
+  RaiseGeneration(agent_, true);
   Attach();
-  OpenBubble();
+  OpenBubble(agent_);
   EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
   agent_.Kill();
   EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
   EXPECT_EQ(task_->stats().units, 1u);
+}
+
+TEST_F(AttachedTest, GoesOnUnderTheNextAgentWithItsNumbers) {
+  RaiseGeneration(agent_, true);
+  Attach();
+  OpenBubble(agent_);
+  ASSERT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  task_->EndUnit();
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  Offer(successor);
+  RaiseGeneration(successor, true);
+  OpenBubble(successor);
+
+  // Of the first agent's page nothing is used any more.
+  while (task_->NextUnit(0, 0) != Outcome::kStarted) {
+  }
+  EXPECT_EQ(successor.shared().task_request.job_id, 17);
+  EXPECT_EQ(successor.shared().task_request.fence, UINT64_MAX);
+  EXPECT_EQ(successor.task->state.load(), static_cast<uint32_t>(TaskState::kInUnit));
+  task_->EndUnit();
+  EXPECT_EQ(task_->stats().units, 2u);
+  EXPECT_EQ(successor.task->units_done.load(), 1u);
+  EXPECT_EQ(successor.task->units.written.load(), 1u);
+}
+
+TEST_F(AttachedTest, DialsWithPausesThatGrow) {
+  FakeClock clock;
+  task_ = FillTask::Attach({.clock = clock, .futex = futex_}, "", environment_, &error_);
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  successor.shared().code.store(static_cast<uint32_t>(AttachCode::kBusy));
+  std::vector<uint64_t> pauses_ms;
+  uint64_t last_ms = clock.now_ns / kMs;
+  uint32_t requests = 0;
+  while (pauses_ms.size() < 6) {
+    EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+    if (successor.shared().requests.load() > requests) {
+      pauses_ms.push_back(clock.now_ns / kMs - last_ms);
+      last_ms = clock.now_ns / kMs;
+      ++requests;
+    }
+    clock.now_ns += kMs;
+  }
+  EXPECT_EQ(pauses_ms, (std::vector<uint64_t>{0, 100, 200, 400, 800, 1000}));
+}
+
+TEST_F(AttachedTest, StaysParkedWhenTheNextAgentDoesNotKnowIt) {
+  FakeClock clock;
+  task_ = FillTask::Attach({.clock = clock, .futex = futex_}, "", environment_, &error_);
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  successor.shared().code.store(static_cast<uint32_t>(AttachCode::kUnknown));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+    clock.now_ns += 1'000 * kMs;
+  }
+  EXPECT_EQ(successor.shared().requests.load(), 1u);
+  EXPECT_TRUE(task_->is_gated());
 }
 
 TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndRefusesIt) {

@@ -27,6 +27,10 @@ class BubbleNames {
   // `name` as made by PackBubbleName; never 0.
   Found FindOrAdd(uint32_t name);
 
+  // Slots [0, used()) have names.
+  uint32_t used() const { return used_; }
+  uint32_t name_of(uint32_t slot) const { return names_[slot]; }
+
  private:
   // Open addressing at half load: a probe is short even when all slots are in use.
   static constexpr size_t kTableSize = 2 * kBubbleSlots;

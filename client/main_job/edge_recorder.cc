@@ -12,6 +12,17 @@ bool IsReportable(int bubble_class) {
 
 }  // namespace
 
+void EdgeRecorder::MoveTo(SignalPage* signal, const WindowPage* window) {
+  CloseAll(clock_.NowNs());
+  in_iteration_ = false;
+  signal_ = signal;
+  window_ = window;
+  seq_ = 0;
+  for (uint32_t slot = 0; slot < names_.used(); ++slot) {
+    signal_->bubble_names[slot].store(names_.name_of(slot), std::memory_order_release);
+  }
+}
+
 void EdgeRecorder::IterationBegin(uint64_t iteration) {
   const uint64_t now_ns = clock_.NowNs();
   if (in_iteration_) {

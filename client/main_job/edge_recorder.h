@@ -39,6 +39,10 @@ class EdgeRecorder {
   EdgeRecorder(SignalPage* signal, const WindowPage* window, const Clock& clock, Futex& futex)
       : signal_(signal), window_(window), clock_(clock), futex_(futex) {}
 
+  // Goes on in other pages, of which `signal` is fresh too. For between iterations: what is open is
+  // closed in the old page and appears in neither as a whole.
+  void MoveTo(SignalPage* signal, const WindowPage* window);
+
   // Closes an iteration that is still open; that one is misplaced.
   void IterationBegin(uint64_t iteration);
   // Closes the open bubble or chunk first, unless the bubble joins the next head.
@@ -75,8 +79,8 @@ class EdgeRecorder {
   void Push(EdgeKind kind, uint64_t now_ns, uint64_t value = 0);
   void WakeGates(uint64_t now_ns);
 
-  SignalPage* const signal_;
-  const WindowPage* const window_;
+  SignalPage* signal_;
+  const WindowPage* window_;
   const Clock& clock_;
   Futex& futex_;
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <string>
+#include <utility>
 
 namespace pipefill::sdk {
 namespace {
@@ -77,6 +78,7 @@ Error MainJob::Attach(const pf_attach_options& options, const Environment& envir
   if (address.socket.empty()) address.socket = kDefaultSocket;
   error = AttachRank(request, address, clock_, &pages_);
   if (!error.ok()) return error;
+  redial_.emplace(request, address.socket, clock_);
   recorder_.emplace(pages_.signal.As<SignalPage>(), pages_.window.As<const WindowPage>(), clock_,
                     futex_);
   return {};
@@ -84,10 +86,28 @@ Error MainJob::Attach(const pf_attach_options& options, const Environment& envir
 
 bool MainJob::IsAttached() const {
   if (!recorder_.has_value() || !pages_.connection.is_owner()) return false;
+  return is_agent_alive(clock_.NowNs());
+}
+
+bool MainJob::is_agent_alive(uint64_t now_ns) const {
   const uint64_t heartbeat_ns =
       pages_.window.As<const WindowPage>()->heartbeat_ns.load(std::memory_order_acquire);
-  const uint64_t now_ns = clock_.NowNs();
   return now_ns <= heartbeat_ns || now_ns - heartbeat_ns <= kHeartbeatStaleNs;
+}
+
+void MainJob::IterationBegin(uint64_t iteration) {
+  if (recorder() == nullptr) return;
+  FollowAgent();
+  recorder_->IterationBegin(iteration);
+}
+
+void MainJob::FollowAgent() {
+  const uint64_t now_ns = clock_.NowNs();
+  if (is_agent_alive(now_ns)) return redial_->Reset();
+  RankPages fresh;
+  if (!redial_->Step(now_ns, &fresh)) return;
+  recorder_->MoveTo(fresh.signal.As<SignalPage>(), fresh.window.As<const WindowPage>());
+  pages_ = std::move(fresh);
 }
 
 }  // namespace pipefill::sdk

@@ -1,17 +1,21 @@
 // One main-job rank: its connection, its pages, and the recorder that writes them.
 //
-//   detached --Attach succeeds--> attached
+//   detached --Attach succeeds--> attached <---heartbeat stale / new pages---> alone
 //
-// There is no way back: when agentd goes away, edges are still written to the page, which nobody
-// reads, and no gate is woken. A child process made by fork is detached.
+// Alone, edges are still written to the old page, which nobody reads, and no gate is woken. At each
+// begin of an iteration one step is made towards the next agentd (rank_redial.h), and none waits;
+// the pages change between iterations only. If the old agentd moves again first, it is kept. A
+// child process made by fork is detached and never attaches.
 //
 // Thread-compatible.
 #ifndef CLIENT_MAIN_JOB_MAIN_JOB_H_
 #define CLIENT_MAIN_JOB_MAIN_JOB_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "client/attach/attach.h"
+#include "client/attach/rank_redial.h"
 #include "client/main_job/edge_recorder.h"
 #include "client/pipefill.h"
 #include "client/platform/clock.h"
@@ -37,15 +41,22 @@ class MainJob {
   // Whether agentd has looked at the page within the last second.
   bool IsAttached() const;
 
-  // nullptr while detached.
+  // Does nothing while detached. Looks after agentd first: a load and a comparison while it lives.
+  void IterationBegin(uint64_t iteration);
+
+  // For all other calls; nullptr while detached. Valid until the next IterationBegin.
   EdgeRecorder* recorder() {
     return recorder_.has_value() && pages_.connection.is_owner() ? &*recorder_ : nullptr;
   }
 
  private:
+  bool is_agent_alive(uint64_t now_ns) const;
+  void FollowAgent();
+
   const Clock& clock_;
   Futex& futex_;
   RankPages pages_;
+  std::optional<RankRedial> redial_;
   std::optional<EdgeRecorder> recorder_;  // writes into pages_
 };
 

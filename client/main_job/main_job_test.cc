@@ -101,15 +101,29 @@ TEST(MakeRankRequestTest, RefusesAnUnknownModeInTheEnvironment) {
 
 class MainJobTest : public testing::Test {
  protected:
-  MainJobTest() : futex_(fake_clock_), job_(clock_, futex_) {
-    agent_.window->heartbeat_ns.store(clock_.NowNs());
+  MainJobTest() : futex_(clock_), job_(clock_, futex_) {
+    clock_.now_ns = SystemClock().NowNs();
+    Beat(agent_);
     environment_.variables = {{"PIPEFILL_SOCKET", agent_.socket()}};
   }
 
+  void Beat(FakeAgent& agent) const { agent.window->heartbeat_ns.store(clock_.now_ns); }
+  void PassSeconds(uint64_t count) { clock_.now_ns += count * 1'000'000'000; }
+  void RunIteration() {
+    job_.IterationBegin(++iteration_);
+    job_.recorder()->BubbleBegin(PF_BUBBLE_HEAD, 0);
+    job_.recorder()->BubbleEnd();
+    job_.recorder()->IterationEnd();
+  }
+  // The answer comes from another process: iterations go on until it is there.
+  void RunUntilMoved(FakeAgent& to) {
+    while (to.signal->iteration.load() == 0) RunIteration();
+  }
+
   FakeAgent agent_;
-  SystemClock clock_;
-  FakeClock fake_clock_;
+  FakeClock clock_;
   FakeFutex futex_;
+  uint64_t iteration_ = 0;
   FakeEnvironment environment_;
   MainJob job_;
 };
@@ -119,7 +133,7 @@ TEST_F(MainJobTest, WritesIntoThePageThatTheAgentReads) {
   FakeAgent::Await(agent_.shared().mapped, 1);
   EXPECT_TRUE(job_.IsAttached());
 
-  job_.recorder()->IterationBegin(5);
+  job_.IterationBegin(5);
   job_.recorder()->BubbleBegin(PF_BUBBLE_HEAD, 0);
 
   EXPECT_TRUE(ReadSignal(*agent_.signal).is_open());
@@ -128,18 +142,18 @@ TEST_F(MainJobTest, WritesIntoThePageThatTheAgentReads) {
 
 TEST_F(MainJobTest, IsNoLongerAttachedOnceTheHeartbeatIsStale) {
   ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
-  agent_.window->heartbeat_ns.store(clock_.NowNs() - 2 * kHeartbeatStaleNs);
+  PassSeconds(2);
   EXPECT_FALSE(job_.IsAttached());
 }
 
 TEST_F(MainJobTest, KeepsRecordingAfterTheAgentDiesInTheMiddle) {
   ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
-  job_.recorder()->IterationBegin(1);
+  job_.IterationBegin(1);
   job_.recorder()->BubbleBegin(PF_BUBBLE_HEAD, 0);
   agent_.Kill();
 
   for (uint64_t iteration = 2; iteration < 5'000; ++iteration) {
-    job_.recorder()->IterationBegin(iteration);
+    job_.IterationBegin(iteration);
     job_.recorder()->BubbleBegin(PF_BUBBLE_HEAD, 0);
     job_.recorder()->BubbleEnd();
     job_.recorder()->IterationEnd();
@@ -156,6 +170,86 @@ TEST_F(MainJobTest, IsDetachedInAForkedChild) {
 
   EXPECT_EQ(status, 0);
   EXPECT_NE(job_.recorder(), nullptr);
+}
+
+TEST_F(MainJobTest, MovesToTheNextAgentOfItsSocketBetweenTwoIterations) {
+  ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
+  RunIteration();
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  PassSeconds(2);
+  EXPECT_FALSE(job_.IsAttached());
+  Beat(successor);
+
+  RunUntilMoved(successor);
+  FakeAgent::Await(successor.shared().mapped, 1);
+  EXPECT_TRUE(job_.IsAttached());
+  EXPECT_STREQ(successor.shared().rank_request.main_job, "gpt");
+  EXPECT_EQ(successor.signal->iteration.load(), iteration_);
+  EXPECT_EQ(successor.signal->seq.load() % 2, 0u);
+  const uint64_t written_to_the_old = agent_.signal->events.written.load();
+  RunIteration();
+  EXPECT_EQ(agent_.signal->events.written.load(), written_to_the_old);
+}
+
+TEST_F(MainJobTest, NamesItsBubblesAgainInTheNewPage) {
+  ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
+  job_.IterationBegin(++iteration_);
+  job_.recorder()->BubbleBegin(PF_BUBBLE_CUSTOM, 7);
+  job_.recorder()->IterationEnd();
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  PassSeconds(2);
+  Beat(successor);
+
+  RunUntilMoved(successor);
+  EXPECT_EQ(successor.signal->bubble_names[0].load(), PackBubbleName(BubbleClass::kCustom, 7));
+  EXPECT_EQ(successor.signal->bubble_names[1].load(), PackBubbleName(BubbleClass::kHead, 0));
+}
+
+TEST_F(MainJobTest, LeavesAnIterationThatNeverEndedBehind) {
+  ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
+  job_.IterationBegin(++iteration_);
+  job_.recorder()->BubbleBegin(PF_BUBBLE_HEAD, 0);
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  PassSeconds(2);
+  Beat(successor);
+
+  while (successor.signal->iteration.load() == 0) job_.IterationBegin(++iteration_);
+  uint64_t words[kEdgeWords];
+  ASSERT_TRUE(successor.signal->events.Read(0, words));
+  EXPECT_EQ(UnpackEdge(words).kind, EdgeKind::kIterationBegin);
+  EXPECT_FALSE(ReadSignal(*agent_.signal).is_open());
+}
+
+TEST_F(MainJobTest, KeepsAnAgentThatOnlyPaused) {
+  ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
+  agent_.shared().manner.store(static_cast<uint32_t>(FakeAgent::Manner::kSilent));
+  PassSeconds(2);
+  RunIteration();
+  Beat(agent_);
+  EXPECT_TRUE(job_.IsAttached());
+  RunIteration();
+
+  EXPECT_EQ(agent_.signal->iteration.load(), iteration_);
+  EXPECT_EQ(agent_.shared().requests.load(), 1u);
+}
+
+TEST_F(MainJobTest, ForkedChildNeverAttachesToTheNextAgent) {
+  ASSERT_TRUE(job_.Attach(GoodOptions(), environment_).ok());
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  PassSeconds(2);
+  Beat(successor);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (uint64_t i = 0; i < 1000; ++i) job_.IterationBegin(i);
+    _exit(successor.shared().requests.load() == 0 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(MainJobTest, StaysDetachedWhenRefused) {

@@ -144,16 +144,25 @@ class Session {
 }  // namespace
 
 FakeAgent::FakeAgent() {
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  Require(memory != MAP_FAILED);
-  shared_ = new (memory) Shared();
-  shared_->page_version.store(kPageVersion);
   // Bazel's own folder may be too deep for a socket's path.
   const std::string root = testing::TempDir();
   folder_ = (root.size() < 60 ? root : "/tmp/") + "agent-XXXXXX";
   Require(mkdtemp(folder_.data()) != nullptr);
   socket_ = folder_ + "/agentd.sock";
+  Start();
+}
+
+FakeAgent::FakeAgent(const std::string& socket) : socket_(socket) {
+  unlink(socket_.c_str());
+  Start();
+}
+
+void FakeAgent::Start() {
+  void* memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  Require(memory != MAP_FAILED);
+  shared_ = new (memory) Shared();
+  shared_->page_version.store(kPageVersion);
   const int listener = Listen(socket_);
   int orders[2];
   int answers[2];
@@ -176,7 +185,7 @@ FakeAgent::FakeAgent() {
 FakeAgent::~FakeAgent() {
   Kill();
   unlink(socket_.c_str());
-  rmdir(folder_.c_str());
+  if (!folder_.empty()) rmdir(folder_.c_str());
   munmap(shared_, sizeof(Shared));
 }
 

@@ -40,6 +40,8 @@ class FakeAgent {
   };
 
   FakeAgent();
+  // Takes over `socket` from one that was killed and is still there.
+  explicit FakeAgent(const std::string& socket);
   ~FakeAgent();
   FakeAgent(const FakeAgent&) = delete;
   FakeAgent& operator=(const FakeAgent&) = delete;
@@ -61,10 +63,11 @@ class FakeAgent {
   TestTaskPage task;
 
  private:
+  void Start();
   void Serve(int listener, int orders, int answers);
   void Order(char order);
 
-  std::string folder_;
+  std::string folder_;  // made here; empty if another agent's
   std::string socket_;
   Shared* shared_ = nullptr;
   pid_t child_ = -1;

@@ -171,6 +171,52 @@ TEST_F(AgentdSchedulerdTest, RestartOfSchedulerdLosesNeitherTheTaskNorTheNode) {
   EXPECT_EQ(ended.attempts_size(), 1);
 }
 
+// As after a crash: with this option a stop leaves the tasks to the next agentd too.
+TEST_F(AgentdSchedulerdTest, NextAgentdTakesOverTheTaskAndTheMainJobWithoutStoppingEither) {
+  agent_config_.set_keep_tasks_at_stop(true);
+  agent_.reset();
+  StartAgent();
+  const MainRank rank({.socket = agent_config_.socket()});
+  ASSERT_EQ(rank.code(), PF_OK) << rank.error();
+  const JobId job = SubmitFill(300);
+  const auto has_units = [](int64_t units) {
+    return [units](const v1::Job& seen) {
+      return seen.attempts_size() > 0 && seen.attempts(0).progress().units() >= units;
+    };
+  };
+  const int64_t before = WaitUntil(job, has_units(1)).attempts(0).progress().units();
+  agent_->Shutdown();
+  agent_.reset();
+  StartAgent();
+  const v1::Job ended = Wait(job);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_SUCCEEDED) << ended.ShortDebugString();
+  ASSERT_EQ(ended.attempts_size(), 1);
+  EXPECT_GT(ended.attempts(0).progress().units(), before);
+  v1::ReadContentRequest request;
+  request.set_kind(v1::CONTENT_KIND_STDOUT);
+  request.set_job_id(job.value());
+  EXPECT_THAT(client_->ReadContent(request)->data(), HasSubstr("units=300"));
+}
+
+TEST_F(AgentdSchedulerdTest, TaskThatEndsWhileThereIsNoAgentdIsReportedAsItEnded) {
+  agent_config_.set_keep_tasks_at_stop(true);
+  agent_.reset();
+  StartAgent();
+  const MainRank rank({.socket = agent_config_.socket()});
+  const JobId job = Submit({"sh", "-c", "while ! test -e go; do sleep 0.05; done; exit 3"});
+  WaitUntil(job, IsRunning);
+  agent_->Shutdown();
+  agent_.reset();
+  const std::string attempt = absl::StrCat(folder_, "/agentd/attempts/", job.value(), ".1");
+  std::filesystem::create_directory(attempt + "/work/go");
+  while (!std::filesystem::exists(attempt + "/exit")) Pause(absl::Milliseconds(10));
+  StartAgent();
+  const v1::Job ended = Wait(job);
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED) << ended.ShortDebugString();
+  ASSERT_EQ(ended.attempts_size(), 1);
+  EXPECT_EQ(ended.attempts(0).exit_code(), 3);
+}
+
 TEST_F(AgentdSchedulerdTest, RestartOfAgentdGivesTheJobAnotherAttempt) {
   auto rank = std::make_unique<MainRank>(MainRank::Options{.socket = agent_config_.socket()});
   const JobId job = Submit({"sh", "-c", "test $PIPEFILL_ATTEMPT = 2 || sleep 600"});

@@ -1,0 +1,45 @@
+#include "agent/tasks/attempt_mark.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "client/pages/handshake.h"
+#include "common/files.h"
+
+namespace pipefill {
+namespace {
+
+bool HasVariable(const std::string& environment, absl::string_view name, absl::string_view value) {
+  const absl::string_view end("\0", 1);
+  return absl::StrContains(absl::StrCat(end, environment),
+                           absl::StrCat(end, name, "=", value, end));
+}
+
+}  // namespace
+
+bool AttemptMark::IsOn(pid_t pid) const {
+  const absl::StatusOr<std::string> environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+  return environment.ok() &&
+         HasVariable(*environment, kFenceVariable, absl::StrCat(fence.value())) &&
+         HasVariable(*environment, kSocketVariable, socket);
+}
+
+int KillMarked(const AttemptMark& mark, const std::vector<ProcessId>& others,
+               const ProcessTable& everything) {
+  const auto is_ours = [&](const ProcessStat& stat) {
+    const ProcessId id = {.pid = stat.pid, .start_ticks = stat.start_ticks};
+    return std::find(others.begin(), others.end(), id) != others.end() || mark.IsOn(stat.pid);
+  };
+  int killed = 0;
+  for (const auto& [pid, stat] : everything.processes()) {
+    if (stat.state != 'Z' && is_ours(stat) && kill(pid, SIGKILL) == 0) ++killed;
+  }
+  return killed;
+}
+
+}  // namespace pipefill
