@@ -62,15 +62,21 @@ std::string ModeText(const MainJob& main_job) {
   return absl::StrJoin(modes, ", ");
 }
 
-// What an agent says, or what follows from the settings while none says anything.
-std::string StateText(const MainJob& main_job) {
-  std::vector<std::string> states;
+// The states that its ranks are in, each with the number of ranks.
+std::map<std::string, int> StatesOf(const MainJob& main_job) {
+  std::map<std::string, int> states;
   for (const v1::Device* device : main_job.devices) {
     const v1::FillControl& control = device->main_rank().control();
-    if (control.state() != v1::FILL_STATE_UNSPECIFIED) AddNew(states, Word(control.state()));
+    if (control.state() != v1::FILL_STATE_UNSPECIFIED) ++states[Word(control.state())];
   }
-  if (states.empty() && main_job.settings.paused()) return "paused";
-  return absl::StrJoin(states, ", ");
+  return states;
+}
+
+// What an agent says, or what follows from the settings while none says anything.
+std::string StateText(const MainJob& main_job) {
+  const std::map<std::string, int> states = StatesOf(main_job);
+  if (states.empty()) return main_job.settings.paused() ? "paused" : "";
+  return states.size() == 1 ? states.begin()->first : "mixed";
 }
 
 std::string RanksText(const MainJob& main_job) {
@@ -100,7 +106,7 @@ std::string TableText(const std::vector<MainJob>& main_jobs) {
   Table table({{"MAIN JOB", Align::kLeft, /*can_shrink=*/true},
                {"RANKS", Align::kRight},
                {"MODE"},
-               {"STATE", Align::kLeft, /*can_shrink=*/true},
+               {"STATE"},
                {"BUDGET", Align::kRight},
                {"SLOWDOWN"},
                {"LAMBDA", Align::kRight}});
@@ -119,6 +125,13 @@ std::string ReasonsText(const std::vector<MainJob>& main_jobs) {
     std::vector<std::string> reasons;
     for (const v1::Device* device : main_job.devices) {
       AddNew(reasons, device->main_rank().control().text());
+    }
+    const std::map<std::string, int> states = StatesOf(main_job);
+    if (states.size() > 1) {
+      const auto count = [](std::string* out, const auto& state) {
+        absl::StrAppend(out, state.second, " of its ranks ", state.first);
+      };
+      AddNew(reasons, absl::StrJoin(states, ", ", count));
     }
     const uint32_t share_ppm = main_job.settings.static_share_ppm();
     if (share_ppm != 0) {

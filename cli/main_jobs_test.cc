@@ -94,7 +94,9 @@ TEST_F(MainJobsTest, RanksThatDifferShowAllTheirStates) {
   AddControl(AddRank("gpt", 1), v1::FILL_STATE_BACKED_OFF, 0.02).set_text("2 % is too much");
 
   const std::string out = Run({"main"}).out;
-  EXPECT_NE(out.find("filling, backed_off"), std::string::npos) << out;
+  EXPECT_NE(out.find("mixed"), std::string::npos) << out;
+  EXPECT_NE(out.find("gpt: 1 of its ranks backed_off, 1 of its ranks filling\n"), std::string::npos)
+      << out;
   EXPECT_NE(out.find("+2.00 % (+1.80..+2.20 %)"), std::string::npos) << out;
   EXPECT_NE(out.find("gpt: 2 % is too much\n"), std::string::npos) << out;
 }

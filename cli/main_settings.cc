@@ -188,7 +188,7 @@ absl::Status ReadRule(const std::string& value, v1::UpdateMainJobRequest* reques
 void AddMainSettings(CLI::App& main, CommandSet& commands) {
   AddSetting(main, commands,
              {"set-budget", "How much filling may slow it down",
-              "Share of iteration time: 0.5% or 0.005; or as-attached", ReadBudget, BudgetText});
+              "Share of time: 0.5% or 0.005; or as-attached", ReadBudget, BudgetText});
   AddSetting(main, commands,
              {"set-mode", "Off, only measured, or filled", "off, report, fill, or as-attached",
               ReadMode, ModeText});

@@ -38,15 +38,15 @@ bool SlowdownController::OnIteration(const ControlledIteration& iteration, Insta
   if (control_.is_backed_off) return false;
   estimator_.OnIteration(iteration.sample);
   switch (iteration.sample.kind) {
-    case IterationKind::kHeldOut:
+    case IterationFill::kHeldOut:
       ++hold_outs_;
       break;
-    case IterationKind::kFilled:
+    case IterationFill::kFilled:
       ++filled_;
       bubble_ns_ += iteration.bubble_ns;
       overrun_ns_ += iteration.overrun_ns;
       break;
-    case IterationKind::kNeither:
+    case IterationFill::kNeither:
       return is_retry;
   }
   if (hold_outs_ < kDecideHoldOuts && filled_ < kDecideFilled) return is_retry;

@@ -25,12 +25,12 @@ class SlowdownControllerTest : public testing::Test {
     const bool is_filled = !is_held_out && !control().is_backed_off;
     const auto length_ns =
         static_cast<int64_t>(static_cast<double>(iteration_ns_) * (is_filled ? 1 + slowdown : 1));
-    const IterationKind kind = is_held_out ? IterationKind::kHeldOut : IterationKind::kFilled;
+    const IterationFill kind = is_held_out ? IterationFill::kHeldOut : IterationFill::kFilled;
     now_ = now_ + absl::Nanoseconds(length_ns);
     controller_.OnIteration(
         {.sample = {.number = next_++,
                     .length_ns = length_ns,
-                    .kind = control().is_backed_off ? IterationKind::kNeither : kind},
+                    .kind = control().is_backed_off ? IterationFill::kNeither : kind},
          .bubble_ns = 1'000'000,
          .overrun_ns = static_cast<int64_t>(1e6 * overrun_share)},
         now_);

@@ -83,10 +83,10 @@ void SlowdownEstimator::OnIteration(const IterationSample& sample) {
   const int64_t length_ns = std::max<int64_t>(sample.length_ns, 0);
   if (__builtin_add_overflow(span_ns_, length_ns, &span_ns_)) span_ns_ = 0;
   const auto length = static_cast<double>(length_ns);
-  if (sample.kind == IterationKind::kHeldOut && length_ns > 0) {
+  if (sample.kind == IterationFill::kHeldOut && length_ns > 0) {
     TakeHeldOut(length);
   } else {
-    TakeOther(sample.kind == IterationKind::kFilled ? length : 0.0);
+    TakeOther(sample.kind == IterationFill::kFilled ? length : 0.0);
   }
 }
 

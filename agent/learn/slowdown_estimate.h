@@ -48,7 +48,7 @@ inline constexpr size_t kComparisonsMin = 8;
 inline constexpr double kLimitSpreads = 6.0;
 inline constexpr double kLimitMin = 0.1;
 
-enum class IterationKind {
+enum class IterationFill {
   kFilled,   // units ran, or could have
   kHeldOut,  // they could have, were it not held out
   kNeither,  // nothing could be filled: no task, no bubble on offer, mode, back-off
@@ -57,7 +57,7 @@ enum class IterationKind {
 struct IterationSample {
   uint64_t number = 0;
   int64_t length_ns = 0;
-  IterationKind kind = IterationKind::kNeither;
+  IterationFill kind = IterationFill::kNeither;
 };
 
 struct SlowdownEstimate {

@@ -90,7 +90,7 @@ std::optional<SlowdownEstimate> EstimateOf(Noise noise, const HoldOut& hold_out,
     const double time = noise(i, random) * (is_held_out ? 1 : 1 + slowdown);
     estimator.OnIteration({.number = i,
                            .length_ns = static_cast<int64_t>(time * kBaseNs),
-                           .kind = is_held_out ? IterationKind::kHeldOut : IterationKind::kFilled});
+                           .kind = is_held_out ? IterationFill::kHeldOut : IterationFill::kFilled});
   }
   return estimator.Estimate();
 }
@@ -173,18 +173,18 @@ TEST(SlowdownEstimateTest, TellsAThirdOfAPercentFromOnePercentInThreeThousandIte
 
 class SlowdownEstimatorTest : public testing::Test {
  protected:
-  void Take(IterationKind kind, int64_t length_ns) {
+  void Take(IterationFill kind, int64_t length_ns) {
     estimator_.OnIteration({.number = next_++, .length_ns = length_ns, .kind = kind});
   }
-  void TakeMany(IterationKind kind, int64_t length_ns, int times) {
+  void TakeMany(IterationFill kind, int64_t length_ns, int times) {
     for (int i = 0; i < times; ++i) Take(kind, length_ns);
   }
   void TakeGroups(int groups, int64_t filled_ns) {
     for (int i = 0; i < groups; ++i) {
-      TakeMany(IterationKind::kFilled, filled_ns, 18);
-      Take(IterationKind::kHeldOut, 100'000);
+      TakeMany(IterationFill::kFilled, filled_ns, 18);
+      Take(IterationFill::kHeldOut, 100'000);
     }
-    TakeMany(IterationKind::kFilled, filled_ns, 18);
+    TakeMany(IterationFill::kFilled, filled_ns, 18);
   }
 
   uint64_t next_ = 0;
@@ -208,53 +208,53 @@ TEST_F(SlowdownEstimatorTest, SaysNothingWithFewerThanEightComparisons) {
 
 TEST_F(SlowdownEstimatorTest, IterationsInWhichNothingCouldBeFilledDoNotCount) {
   for (size_t i = 0; i <= kComparisonsMin; ++i) {
-    TakeMany(IterationKind::kNeither, 500'000, 5);
-    TakeMany(IterationKind::kFilled, 103'000, 4);
-    Take(IterationKind::kHeldOut, 100'000);
-    TakeMany(IterationKind::kFilled, 103'000, 4);
-    TakeMany(IterationKind::kNeither, 500'000, 5);
+    TakeMany(IterationFill::kNeither, 500'000, 5);
+    TakeMany(IterationFill::kFilled, 103'000, 4);
+    Take(IterationFill::kHeldOut, 100'000);
+    TakeMany(IterationFill::kFilled, 103'000, 4);
+    TakeMany(IterationFill::kNeither, 500'000, 5);
   }
   EXPECT_NEAR(estimator_.Estimate()->slowdown, 0.03, 1e-9);
 }
 
 TEST_F(SlowdownEstimatorTest, HoldOutsWithoutFilledNeighboursDoNotCount) {
   for (int i = 0; i < 20; ++i) {
-    TakeMany(IterationKind::kFilled, 103'000, 4);
-    TakeMany(IterationKind::kNeither, 100'000, 10);
-    Take(IterationKind::kHeldOut, 100'000);
-    TakeMany(IterationKind::kNeither, 100'000, 10);
+    TakeMany(IterationFill::kFilled, 103'000, 4);
+    TakeMany(IterationFill::kNeither, 100'000, 10);
+    Take(IterationFill::kHeldOut, 100'000);
+    TakeMany(IterationFill::kNeither, 100'000, 10);
   }
   EXPECT_FALSE(estimator_.Estimate().has_value());
 }
 
 TEST_F(SlowdownEstimatorTest, TheIterationBehindAHoldOutIsNotCompared) {
   for (size_t i = 0; i <= kComparisonsMin; ++i) {
-    TakeMany(IterationKind::kFilled, 101'000, 8);
-    Take(IterationKind::kHeldOut, 100'000);
-    Take(IterationKind::kFilled, 60'000);
-    TakeMany(IterationKind::kFilled, 101'000, 10);
+    TakeMany(IterationFill::kFilled, 101'000, 8);
+    Take(IterationFill::kHeldOut, 100'000);
+    Take(IterationFill::kFilled, 60'000);
+    TakeMany(IterationFill::kFilled, 101'000, 10);
   }
   EXPECT_NEAR(estimator_.Estimate()->slowdown, 0.01, 1e-9);
 }
 
 TEST_F(SlowdownEstimatorTest, TheFirstOfALongRunIsNotCompared) {
   for (size_t i = 0; i <= kComparisonsMin; ++i) {
-    TakeMany(IterationKind::kFilled, 101'000, 6);
-    Take(IterationKind::kHeldOut, 140'000);
-    TakeMany(IterationKind::kHeldOut, 100'000, 3);
+    TakeMany(IterationFill::kFilled, 101'000, 6);
+    Take(IterationFill::kHeldOut, 140'000);
+    TakeMany(IterationFill::kHeldOut, 100'000, 3);
   }
-  TakeMany(IterationKind::kFilled, 101'000, 18);
+  TakeMany(IterationFill::kFilled, 101'000, 18);
   EXPECT_NEAR(estimator_.Estimate()->slowdown, 0.01, 1e-9);
   EXPECT_EQ(estimator_.Estimate()->hold_outs, 27);
 }
 
 TEST_F(SlowdownEstimatorTest, AGapInTheNumbersEndsANeighbourhood) {
   for (size_t i = 0; i <= kComparisonsMin; ++i) {
-    TakeMany(IterationKind::kFilled, 300'000, 8);
+    TakeMany(IterationFill::kFilled, 300'000, 8);
     next_ += 5;
-    TakeMany(IterationKind::kFilled, 101'000, 3);
-    Take(IterationKind::kHeldOut, 100'000);
-    TakeMany(IterationKind::kFilled, 101'000, 3);
+    TakeMany(IterationFill::kFilled, 101'000, 3);
+    Take(IterationFill::kHeldOut, 100'000);
+    TakeMany(IterationFill::kFilled, 101'000, 3);
     next_ += 5;
   }
   EXPECT_NEAR(estimator_.Estimate()->slowdown, 0.01, 1e-9);
@@ -286,10 +286,10 @@ TEST_F(SlowdownEstimatorTest, AbsurdInputIsBorne) {
   for (const int64_t length : {std::numeric_limits<int64_t>::min(), int64_t{-1}, int64_t{0},
                                int64_t{1}, std::numeric_limits<int64_t>::max() / 4096}) {
     for (int i = 0; i < 400; ++i) {
-      Take(i % 7 == 0 ? IterationKind::kHeldOut : IterationKind::kFilled, length);
+      Take(i % 7 == 0 ? IterationFill::kHeldOut : IterationFill::kFilled, length);
     }
   }
-  TakeMany(IterationKind::kHeldOut, 100'000, 1000);
+  TakeMany(IterationFill::kHeldOut, 100'000, 1000);
   const std::optional<SlowdownEstimate> estimate = estimator_.Estimate();
   ASSERT_TRUE(estimate.has_value());
   EXPECT_TRUE(std::isfinite(estimate->slowdown));

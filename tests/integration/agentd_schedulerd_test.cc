@@ -178,7 +178,8 @@ TEST_F(AgentdSchedulerdTest, NextAgentdTakesOverTheTaskAndTheMainJobWithoutStopp
   StartAgent();
   const MainRank rank({.socket = agent_config_.socket()});
   ASSERT_EQ(rank.code(), PF_OK) << rank.error();
-  const JobId job = SubmitFill(300);
+  // More than can be done before the first report.
+  const JobId job = SubmitFill(10'000);
   const auto has_units = [](int64_t units) {
     return [units](const v1::Job& seen) {
       return seen.attempts_size() > 0 && seen.attempts(0).progress().units() >= units;
@@ -195,7 +196,7 @@ TEST_F(AgentdSchedulerdTest, NextAgentdTakesOverTheTaskAndTheMainJobWithoutStopp
   v1::ReadContentRequest request;
   request.set_kind(v1::CONTENT_KIND_STDOUT);
   request.set_job_id(job.value());
-  EXPECT_THAT(client_->ReadContent(request)->data(), HasSubstr("units=300"));
+  EXPECT_THAT(client_->ReadContent(request)->data(), HasSubstr("units=10000"));
 }
 
 TEST_F(AgentdSchedulerdTest, TaskThatEndsWhileThereIsNoAgentdIsReportedAsItEnded) {

@@ -61,10 +61,10 @@ void SimulatedMainJob::Step() {
   sums_.filled_ns += fill.unit_ns - fill.overrun_ns;
   sums_.overrun_ns += fill.overrun_ns;
   sums_.filled_iterations += is_filled ? 1 : 0;
-  const IterationKind allowed_kind = is_held_out ? IterationKind::kHeldOut : IterationKind::kFilled;
+  const IterationFill allowed_kind = is_held_out ? IterationFill::kHeldOut : IterationFill::kFilled;
   controller_.OnIteration({.sample = {.number = iteration_++,
                                       .length_ns = static_cast<int64_t>(taken_ns),
-                                      .kind = is_allowed ? allowed_kind : IterationKind::kNeither},
+                                      .kind = is_allowed ? allowed_kind : IterationFill::kNeither},
                            .bubble_ns = static_cast<int64_t>(bubble_ns),
                            .overrun_ns = static_cast<int64_t>(fill.overrun_ns)},
                           now_);

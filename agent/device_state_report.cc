@@ -1,0 +1,85 @@
+// What a DeviceState says about itself to schedulerd.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "agent/convert.h"
+#include "agent/device_state.h"
+
+namespace pipefill {
+
+v1::Device DeviceState::Report(const ProcessTable& processes, int64_t caps_bytes,
+                               int32_t resident) const {
+  const DeviceDescription& description = device_.description();
+  v1::Device report;
+  report.set_node(options_.node);
+  report.set_name(description.name);
+  report.set_backend(description.backend);
+  report.set_detail(description.detail);
+  report.set_memory_bytes(description.memory_bytes);
+  report.set_resident(resident);
+  report.set_resident_limit(description.resident_limit);
+  int64_t free_bytes = description.memory_bytes - caps_bytes;
+  if (has_rank()) {
+    free_bytes -= device_.MemoryUsedBy(rank_->peer.pid, processes);
+    *report.mutable_main_rank() = DescribeRank(account_.rank());
+  }
+  report.set_memory_free_bytes(std::max<int64_t>(0, free_bytes));
+  return report;
+}
+
+std::vector<v1::BubbleStats> DeviceState::ReportBubbles() const {
+  if (!has_rank()) return last_bubbles_;
+  std::vector<v1::BubbleStats> reports;
+  for (const uint32_t slot : rank_->named_slots) {
+    const std::optional<SlotName> bubble = rank_->reader.NameOf(slot);
+    if (bubble.has_value()) reports.push_back(ReportBubble(slot, *bubble));
+  }
+  if (account_.failures().count > 0 || has_failure()) reports.push_back(ReportFailures());
+  return reports;
+}
+
+v1::BubbleStats DeviceState::MakeBubbleReport(const BubbleTotals& totals) const {
+  v1::BubbleStats report;
+  report.set_node(options_.node);
+  report.set_device(name());
+  report.set_main_job(rank_->request.main_job);
+  report.set_rank(rank_->request.rank);
+  report.set_stage(rank_->request.stage);
+  report.set_count(totals.count);
+  report.set_bubble_ns(totals.bubble_ns);
+  report.set_offered_ns(totals.offered_ns);
+  report.set_filled_ns(totals.filled_ns);
+  report.set_overrun_ns(totals.overrun_ns);
+  return report;
+}
+
+v1::BubbleStats DeviceState::ReportFailures() const {
+  v1::BubbleStats report = MakeBubbleReport(account_.failures());
+  report.set_bubble_class(v1::BUBBLE_CLASS_FAILURE);
+  report.set_offer(has_failure() ? v1::BUBBLE_OFFER_YES : v1::BUBBLE_OFFER_NOT_FILLING);
+  return report;
+}
+
+v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble) const {
+  const BubbleSummary summary = rank_->predictor.Summarise(slot);
+  const BubbleTotals& totals = account_.bubble(slot);
+  const BubbleWindow& window = rank_->predictor.WindowOf(slot);
+  v1::BubbleStats report = MakeBubbleReport(totals);
+  report.set_bubble_class(static_cast<v1::BubbleClass>(bubble.bubble_class));
+  report.set_ordinal(static_cast<int32_t>(bubble.ordinal));
+  report.set_p10_ns(summary.p10_ns);
+  report.set_p50_ns(summary.p50_ns);
+  report.set_p90_ns(summary.p90_ns);
+  report.set_memory_free_bytes(window.memory_free_bytes);
+  report.set_guard_ns(rank_->predictor.guard_ns(slot));
+  // The predictor's reasons are about the bubble; whether the job is filled at all is another one.
+  report.set_offer(window.is_offered && !window_->IsOffered(slot)
+                       ? v1::BUBBLE_OFFER_NOT_FILLING
+                       : static_cast<v1::BubbleOffer>(window.verdict));
+  for (const int64_t unit_ns : rank_->predictor.unit_ns()) report.add_unit_ns(unit_ns);
+  for (const int64_t start_ns : window.latest_start_ns) report.add_latest_start_ns(start_ns);
+  return report;
+}
+
+}  // namespace pipefill
