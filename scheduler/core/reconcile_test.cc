@@ -123,6 +123,31 @@ TEST_F(ReconcileTest, RestartedAgentHasLostWhatItDoesNotName) {
   EXPECT_EQ(ended.end.text, "its agent was restarted: node=a");
 }
 
+TEST_F(ReconcileTest, RestartedAgentKeepsWhatItNames) {
+  Apply(AttemptStarted{key_});
+  Apply(AgentDisconnected{SessionId(1)});
+  AgentRegistered hello = HelloAfterRestart();
+  hello.live_attempts = {key_};
+  const Decision decision = ReconcileHello(state_, hello);
+  EXPECT_EQ(CountChanges(decision), 0U);
+  EXPECT_EQ(Find<StopAttempt>(decision), nullptr);
+}
+
+TEST_F(ReconcileTest, RestartedAgentStopsWhatItNamesButWasGivenUp) {
+  Apply(AgentDisconnected{SessionId(1)});
+  AttemptEnded lost;
+  lost.attempt = key_;
+  lost.end.cause = EndCause::kLost;
+  Apply(lost);
+  AgentRegistered hello = HelloAfterRestart();
+  hello.live_attempts = {key_};
+  const Decision decision = ReconcileHello(state_, hello);
+  const auto* stop = Find<StopAttempt>(decision);
+  ASSERT_NE(stop, nullptr);
+  EXPECT_EQ(stop->attempt, key_);
+  EXPECT_EQ(stop->cause, EndCause::kLost);
+}
+
 TEST_F(ReconcileTest, AfterRestartOfSchedulerdTheBootIsNotTakenForNew) {
   ClusterState recovered{ClusterLimits{}};
   recovered.Apply(JobSubmitted{JobId(1), "", SpecThatNeeds(kMiB)}, TimeAt(0));

@@ -1,9 +1,11 @@
 """End to end: the built daemons, a real training run, real fill jobs, and things that break meanwhile."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -103,6 +105,62 @@ class FirstLightTest(unittest.TestCase):
             self.assertEqual(code, 0, output)
             self.assertEqual(read(loss), read(self.unfilled_loss))
 
+    def test_next_agentd_goes_on_with_the_same_task_and_the_same_training_run(self):
+        with Cluster() as pipefill:
+            pipefill.start_scheduler()
+            pipefill.start_agent()
+            result = pipefill.path("result.json")
+            job = pipefill.submit("graph", self.graph(result) + ["--rounds", "24"])
+            loss = pipefill.path("loss.jsonl")
+            training = start_training(loss, 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
+            try:
+                before = until(lambda: units_of(pipefill.cli_json("job", "show", job)), "the first unit")
+                tasks = processes_with(pipefill.folder)
+                self.assertEqual(len(tasks), 1)
+                pipefill.kill("agentd")
+                self.check_task_is_parked(pipefill, tasks[0], time.monotonic() + 1)
+                pipefill.start_agent()
+                until(lambda: units_of(pipefill.cli_json("job", "show", job)) > before, "a unit under the next agentd")
+                self.assertEqual(processes_with(pipefill.folder), tasks)
+                code, _, errors = pipefill.cli("wait", job, "--timeout", "150s")
+                self.assertEqual(code, 0, errors)
+                self.assertIsNone(training.poll(), "the training run must not end with its agentd")
+            finally:
+                training.terminate()
+                finish(training)
+            self.check_every_job_ran_once(pipefill, [job])
+            code, output, errors = pipefill.cli("report", "--check", "-o", "json")
+            self.assertEqual(code, 0, output + errors)
+            self.assertEqual(json.loads(output)["violations"], [])
+
+    def check_task_is_parked(self, pipefill, task, parked_at):
+        """From `parked_at` on the task uses next to no CPU time, for two seconds."""
+        pass_time(pipefill, parked_at)
+        cpu_s, begin = cpu_seconds(task), time.monotonic()
+        pass_time(pipefill, begin + 2)
+        self.assertLess((cpu_seconds(task) - cpu_s) / (time.monotonic() - begin), 0.02)
+
+    def test_job_whose_task_died_with_agentd_gets_another_attempt(self):
+        with Cluster() as pipefill:
+            pipefill.start_scheduler()
+            pipefill.start_agent()
+            job = pipefill.submit("graph", self.graph(pipefill.path("result.json")))
+            training = start_training(pipefill.path("loss.jsonl"), 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
+            try:
+                until(lambda: units_of(pipefill.cli_json("job", "show", job)) > 0, "the first unit")
+                task, = processes_with(pipefill.folder)
+                pipefill.kill("agentd")
+                # Its keeper: with that gone there is a record and no process.
+                os.kill(parent_of(task), signal.SIGKILL)
+                pipefill.start_agent()
+                code, _, errors = pipefill.cli("wait", job, "--timeout", "150s")
+                self.assertEqual(code, 0, errors)
+            finally:
+                training.terminate()
+                finish(training)
+            attempts = pipefill.cli_json("job", "show", job)["attempts"]
+            self.assertEqual([attempt["end_cause"] for attempt in attempts], ["lost", "exited"])
+
     def test_cancelled_job_leaves_no_process(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
@@ -118,6 +176,25 @@ class FirstLightTest(unittest.TestCase):
                 finish(training)
             self.assertEqual(processes_with(pipefill.folder), [])
             self.assertEqual(pipefill.cli_json("job", "show", job)["state"], "cancelled")
+
+
+def pass_time(pipefill, end):
+    """Until the monotonic clock says `end`; what passes the time is a command that takes some."""
+    until(lambda: pipefill.cli("jobs") and time.monotonic() >= end, "time passes")
+
+
+def stat_of(pid):
+    """The fields of /proc/PID/stat behind the name, from the state on."""
+    return read(f"/proc/{pid}/stat").decode().rpartition(")")[2].split()
+
+
+def parent_of(pid):
+    return int(stat_of(pid)[1])
+
+
+def cpu_seconds(pid):
+    fields = stat_of(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def processes_with(text):
