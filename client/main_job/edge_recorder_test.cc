@@ -362,6 +362,20 @@ TEST_F(JointBubbleTest, HasTheSameNameInEveryIteration) {
   EXPECT_EQ(misplaced(), 0u);
 }
 
+TEST_F(JointBubbleTest, EndsInTheOldPageWhenTheRecorderMovesToAnother) {
+  const uint32_t tail_name = NameOfOpen();
+  TestSignalPage next;
+  recorder_.MoveTo(next.get(), window_.get());
+  EXPECT_FALSE(is_open());
+  RunIteration(3, kWithOptimizer);
+  // A head of its own, for the tail that it goes with is in the other page; then all is as before.
+  EXPECT_EQ(Letters(*next), "IBbCcBbCcBbCcBi");
+  const SignalView view = ReadSignal(*next);
+  EXPECT_TRUE(view.is_open());
+  EXPECT_EQ(next->bubble_names[view.slot].load(), tail_name);
+  EXPECT_EQ(misplaced(), 0u);
+}
+
 TEST_F(JointBubbleTest, ClosesWithAnIterationOfAnotherOrder) {
   RunIteration(3, {PF_CHUNK_FORWARD});
   EXPECT_FALSE(is_open());
