@@ -178,6 +178,9 @@ bool DeviceState::OnSettingsChanged(Instant now) {
   // Gates first: they shut now, and what was measured until now is read afterwards.
   if (has_rank()) UpdateMode();
   if (before.is_measured() && !settings.is_measured()) BreakOff(now);
+  // Measured again: its silence counts from here on.
+  const bool is_back = has_rank() && !before.is_measured() && settings.is_measured();
+  if (is_back) rank_->standstill->OnEdges(now, now);
   return true;
 }
 
@@ -192,6 +195,8 @@ void DeviceState::UpdateMode() {
 void DeviceState::BreakOff(Instant now) {
   if (has_rank()) {
     DrainRank(now);
+    rank_->standstill->End(now);
+    rank_->predictor.IgnoreIteration();
     account_.OnBreak(now);
     // A gap in which nothing was lost.
     trace_.Append(DroppedRecord(rank_->rank_key, 0, 0));
@@ -413,7 +418,7 @@ void DeviceState::TakeEdge(const EdgeEvent& edge) {
 }
 
 void DeviceState::CheckStall(Instant now, const ProcessTable& processes) {
-  if (!has_rank() || rank_->request.mode == FillMode::kOff) return;
+  if (!has_rank() || !rank_->settings.is_measured()) return;
   // An edge may have come since the last beat.
   Drain(now);
   rank_->standstill->Look(now, processes, rank_->peer.pid);

@@ -554,6 +554,30 @@ TEST_F(StandstillTest, ItsUnitsAreInTheirBubbleForTheWatchdog) {
   EXPECT_FALSE(state_->ViewUnit(SpecOf(1).key)->is_in_its_bubble);
 }
 
+TEST_F(StandstillTest, RankInModeOffIsNotTakenForOneThatStands) {
+  (*signal_)->seq.store(41);  // in a bubble, where silence alone is evidence
+  Set({.main_job = "gpt", .mode = FillMode::kOff});
+  state_->OnSettingsChanged(AtMs(300));
+  Look(1, 30, 0.5);
+  EXPECT_FALSE(is_open());
+  // Back on, it has been silent since then only.
+  Set({.main_job = "gpt", .mode = std::nullopt});
+  state_->OnSettingsChanged(AtMs(30'500));
+  Look(31, 35, 0.5);
+  EXPECT_FALSE(is_open());
+  Look(36, 36, 0.5);
+  EXPECT_TRUE(is_open());
+}
+
+TEST_F(StandstillTest, EndsWhenTheModeIsSetToOff) {
+  Look(1, 6, 0.0);
+  ASSERT_TRUE(is_open());
+  Set({.main_job = "gpt", .mode = FillMode::kOff});
+  state_->OnSettingsChanged(AtMs(6'500));
+  EXPECT_FALSE(is_open());
+  EXPECT_FALSE(state_->has_failure());
+}
+
 TEST_F(StandstillTest, EndsWhenTheRankLeaves) {
   Look(1, 6, 0.0);
   state_->OnConnectionEnded(1, AtMs(7'000));
