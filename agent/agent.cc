@@ -108,10 +108,13 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
   for (const auto& device : devices_) {
     ASSIGN_OR_RETURN(
         std::unique_ptr<DeviceState> state,
-        DeviceState::Create(
-            *device,
-            {.node = settings_.node, .window = settings_.window, .predictor = settings_.predictor},
-            {.trace = *trace_, .main_jobs = main_jobs_}));
+        DeviceState::Create(*device,
+                            {.node = settings_.node,
+                             .window = settings_.window,
+                             .predictor = settings_.predictor,
+                             .standstill = {.stall = {.after = settings_.failure.after},
+                                            .unit_max = settings_.failure.unit_max}},
+                            {.trace = *trace_, .main_jobs = main_jobs_}));
     states_.push_back(std::move(state));
   }
   return absl::OkStatus();

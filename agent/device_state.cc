@@ -190,6 +190,7 @@ void DeviceState::UpdateMode() {
   const bool is_open = settings.is_filled() && !rank_->is_after_break;
   const FillMode closed = settings.is_measured() ? FillMode::kReport : FillMode::kOff;
   window_->SetMode(is_open ? FillMode::kFill : closed);
+  rank_->predictor.SetStaticShare(settings.static_share_ppm / 1e6);
 }
 
 void DeviceState::BreakOff(Instant now) {

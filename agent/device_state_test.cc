@@ -234,6 +234,21 @@ TEST_F(DeviceStateTest, PauseShutsTheGatesAtOnceAndMeasuringGoesOn) {
   EXPECT_EQ(WindowMode(), FillMode::kFill);
 }
 
+TEST_F(DeviceStateTest, StaticShareTakesThePlaceOfTheLearnedRule) {
+  AttachRank(1);
+  MakeBubbles(20);
+  state_->Drain(AtMs(300));
+  Set({.main_job = "gpt", .mode = std::nullopt, .static_share_ppm = 500'000});
+  EXPECT_TRUE(state_->OnSettingsChanged(AtMs(301)));
+  state_->Drain(AtMs(310));
+  // Half of 8 ms, less the unit.
+  EXPECT_EQ(LatestStart(**window_, 0, kMs), 3'000'000);
+  Set({.main_job = "gpt", .mode = std::nullopt});
+  EXPECT_TRUE(state_->OnSettingsChanged(AtMs(320)));
+  state_->Drain(AtMs(330));
+  EXPECT_GT(LatestStart(**window_, 0, kMs), 6'000'000);
+}
+
 TEST_F(DeviceStateTest, SettingsOfOtherMainJobsChangeNothing) {
   AttachRank(1);
   Set({.main_job = "bert", .mode = FillMode::kOff, .is_paused = true});

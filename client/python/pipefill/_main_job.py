@@ -133,7 +133,8 @@ class MainJob:
         """`with job.chunk("forward"):` is a time in which the device computes.
 
         kind: "forward", "backward", "optimizer" or "other". Every pause between chunks of an iteration
-        is a bubble, which gets its name by itself.
+        is a bubble, which gets its name by itself. Chunks must cover all that this job does on its
+        device; the pause after an iteration with an optimizer chunk lasts until the next first chunk.
         """
         number = _look_up(_CHUNKS, "kind of chunk", kind)
         return _Span(self._chunk_begin, self._chunk_end, number)
@@ -149,7 +150,8 @@ class MainJob:
             `forward_one_chunk` and `backward_one_chunk` on itself or on its stage. They are replaced on
             the object by functions that report and call the original.
         optimizer: if given, an iteration ends after its `step`, else at the end of the pipeline's. What
-            lies between the two counts as computing.
+            lies between the two counts as computing. What comes after it, up to the first chunk of the
+            next step, is one bubble: what uses the device there shares it with fill jobs.
         first_iteration: number of the next iteration, equal on all ranks.
 
         Raises TypeError if there is nothing to watch, ValueError if it is watched already.
