@@ -19,6 +19,7 @@ void EdgeSequence::OnEdge(const EdgeEvent& edge, RankTrace* rank, ReadCounts* co
   }
   if (last_ns_ == 0) rank->first_edge_ns = time_ns;
   last_ns_ = rank->last_edge_ns = time_ns;
+  EndFailure(time_ns, rank);
   switch (edge.kind) {
     case EdgeKind::kIterationBegin:
       return BeginIteration(edge, rank);
@@ -43,13 +44,31 @@ void EdgeSequence::OnEdge(const EdgeEvent& edge, RankTrace* rank, ReadCounts* co
   ++counts->unknown;
 }
 
+void EdgeSequence::OnFailureBegan(int64_t begin_ns, uint32_t seq, RankTrace* rank) {
+  EndFailure(begin_ns, rank);
+  if (!rank->failures.empty() && begin_ns <= rank->failures.back().begin_ns) return;
+  rank->failures.push_back({.begin_ns = begin_ns, .end_ns = begin_ns, .seq = seq});
+  is_failure_open_ = true;
+}
+
+void EdgeSequence::OnFailureEnded(int64_t end_ns, RankTrace* rank) { EndFailure(end_ns, rank); }
+
+void EdgeSequence::EndFailure(int64_t end_ns, RankTrace* rank) {
+  if (!is_failure_open_) return;
+  Failure& failure = rank->failures.back();
+  failure.end_ns = std::max(failure.begin_ns, end_ns);
+  is_failure_open_ = false;
+}
+
 void EdgeSequence::OnGap(RankTrace* rank) {
+  if (is_bubble_open_) LoseBubble(rank);
   LoseIteration(rank);
   is_chunk_open_ = false;
 }
 
 void EdgeSequence::Finish(int64_t now_ns, RankTrace* rank) {
   last_ns_ = std::max(last_ns_, now_ns);
+  EndFailure(last_ns_, rank);
   if (is_bubble_open_) {
     rank->bubbles.back().end_ns = last_ns_;
     rank->bubbles.back().is_closed = true;
@@ -75,7 +94,7 @@ void EdgeSequence::EndIteration(const EdgeEvent& edge, RankTrace* rank, ReadCoun
     LoseIteration(rank);
     return;
   }
-  const bool is_whole = is_iteration_sound_ && !is_bubble_open_;
+  const bool is_whole = is_iteration_sound_;  // and LoseBubble takes it back
   LoseIteration(rank);
   rank->iterations.back().is_whole = is_whole;
 }
@@ -94,6 +113,7 @@ void EdgeSequence::BeginBubble(const EdgeEvent& edge, RankTrace* rank, ReadCount
                            .slot = static_cast<int32_t>(edge.slot),
                            .is_in_iteration = is_inside});
   is_bubble_open_ = true;
+  bubble_iteration_ = is_inside ? rank->iterations.size() - 1 : kNone;
 }
 
 void EdgeSequence::EndBubble(const EdgeEvent& edge, RankTrace* rank, ReadCounts* counts) {
@@ -111,10 +131,11 @@ void EdgeSequence::LoseBubble(RankTrace* rank) {
   rank->bubbles.back().end_ns = last_ns_;
   is_bubble_open_ = false;
   is_iteration_sound_ = false;
+  if (bubble_iteration_ != kNone) rank->iterations[bubble_iteration_].is_whole = false;
 }
 
+// A bubble that is open stays so: it may go on into the next iteration.
 void EdgeSequence::LoseIteration(RankTrace* rank) {
-  if (is_bubble_open_) LoseBubble(rank);
   if (!is_iteration_open_) return;
   rank->iterations.back().end_ns = last_ns_;
   rank->iterations.back().bubbles_end = rank->bubbles.size();

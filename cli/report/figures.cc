@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -35,7 +36,8 @@ std::optional<double> Ratio(double part, double whole) {
 }
 
 bool IsSettled(const IterationRow& row) {
-  return row.use != IterationUse::kNotWhole && row.use != IterationUse::kFirst;
+  return row.use != IterationUse::kNotWhole && row.use != IterationUse::kStoodStill &&
+         row.use != IterationUse::kFirst;
 }
 
 class FiguresBuilder {
@@ -50,6 +52,7 @@ class FiguresBuilder {
       for (size_t r : run.ranks)
         figures_.stages = std::max(figures_.stages, trace_.ranks[r].stages);
       FindFillTime(run);
+      for (size_t r : run.ranks) AddFailures(r);
       for (const IterationRow& row : run.rows) AddRow(row);
     }
     FinishShares();
@@ -95,7 +98,7 @@ class FiguresBuilder {
 
   void AddRow(const IterationRow& row) {
     ++figures_.iterations[row.use];
-    if (row.use == IterationUse::kNotWhole) return;
+    if (row.use == IterationUse::kNotWhole || row.use == IterationUse::kStoodStill) return;
     const bool is_fill_time =
         has_fill_time_ && row.number >= fill_first_ && row.number <= fill_last_;
     for (const IterationPart& part : row.parts) {
@@ -141,7 +144,28 @@ class FiguresBuilder {
       const BubbleEntry& entry = ledger_.entry(part.rank, b);
       ++row.open_count;
       row.used_count += entry.units > 0 ? 1 : 0;
-      row.offered_ns = AddSaturated(row.offered_ns, length_ns);
+      row.open_ns = AddSaturated(row.open_ns, length_ns);
+      const bool is_offered = bubble.is_offered || !rank.says_offered;
+      if (is_offered) row.offered_ns = AddSaturated(row.offered_ns, length_ns);
+      row.filled_ns = AddSaturated(row.filled_ns, entry.in_bubble_ns);
+      row.overrun_ns = AddSaturated(row.overrun_ns, entry.overrun_ns);
+    }
+  }
+
+  void AddFailures(size_t r) {
+    const RankTrace& rank = trace_.ranks[r];
+    const BubbleKey key(r, {.bubble_class = BubbleClass::kFailure, .ordinal = 0});
+    for (size_t i = 0; i < rank.failures.size(); ++i) {
+      const int64_t length_ns = rank.failures[i].end_ns - rank.failures[i].begin_ns;
+      const BubbleEntry& entry = ledger_.failure_entry(r, i);
+      BubbleFigures& row = bubbles_[key];
+      lengths_[key].push_back(static_cast<double>(length_ns));
+      offsets_[key].push_back(std::numeric_limits<double>::max());  // last in the list
+      ++row.count;
+      ++row.open_count;
+      row.used_count += entry.units > 0 ? 1 : 0;
+      row.bubble_ns = AddSaturated(row.bubble_ns, length_ns);
+      row.open_ns = row.offered_ns = row.bubble_ns;
       row.filled_ns = AddSaturated(row.filled_ns, entry.in_bubble_ns);
       row.overrun_ns = AddSaturated(row.overrun_ns, entry.overrun_ns);
     }

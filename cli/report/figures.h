@@ -3,8 +3,8 @@
 // Sets of iterations (words in quotes: iteration_table.h). All are of one main job, over the runs
 // in which something was filled, or over all its runs if nothing was:
 //
-//   settled    "whole" and not among the "first"
-//   fill time  "whole", from the run's first unit to its last
+//   settled    "whole", without a failure, and not among the "first"
+//   fill time  "whole", without a failure, from the run's first unit to its last
 //   open       settled, not held out, and the device's part "has_task"      (per device)
 //   counted    "kCounted": what the slowdown compares
 //
@@ -23,6 +23,9 @@
 //   start_up_change         median of filled "kStartUp" iterations / iteration_unfilled_p50_ns - 1,
 //                           from kStartUpIterationsMin of them on
 //   recovered_device_share  exclusive equivalent of the units in fill time / T(fill time)
+//
+// Failures, times in which a rank stood still, are no part of any of these: they are rows of
+// `bubbles` with the class failure, of whole runs.
 //
 // Exclusive equivalent: the device time that the same units cost when their job has a device for
 // itself. With a measured run of the job alone: units * its CPU time per unit. Without: the CPU
@@ -91,7 +94,9 @@ struct BubbleFigures {
   // Of open iterations only: a task was there and would have taken the time.
   int64_t open_count = 0;
   int64_t used_count = 0;  // of those: at least one unit started
-  int64_t offered_ns = 0;  // their time
+  // Their time, as far as the agent recorded that it offered it; all of it if it recorded nothing.
+  int64_t offered_ns = 0;
+  int64_t open_ns = 0;     // their time, offered or not
   int64_t filled_ns = 0;   // CPU time of units inside
   int64_t overrun_ns = 0;  // and after
 };

@@ -55,6 +55,58 @@ TEST_F(FiguresTest, FilledIsCpuTimeInsideOfBubbleTimeWhileATaskIsThere) {
   EXPECT_DOUBLE_EQ(*Compute().bubble_filled, 165.0 / 240);
 }
 
+TEST_F(FiguresTest, OfferedIsWhatTheAgentOffered) {
+  // Nothing recorded: all of it.
+  EXPECT_EQ(Compute().bubbles[0].offered_ns, 240'000'000);
+  int bubbles = 0;
+  for (v1::TraceRecord& record : builder.records()) {
+    if (record.edge().kind() != v1::EDGE_KIND_BUBBLE_BEGIN) continue;
+    record.mutable_edge()->set_offered(++bubbles > 6);
+  }
+  const BubbleFigures bubble = Compute().bubbles[0];
+  EXPECT_EQ(bubble.offered_ns, 120'000'000);
+  EXPECT_EQ(bubble.open_ns, 240'000'000);
+  EXPECT_EQ(bubble.open_count, 8);
+}
+
+TEST_F(FiguresTest, ABubbleCountsWhereItBegan) {
+  builder.BeginIteration(rank, 10, 1000);
+  builder.BeginBubble(rank, 1, 1080);
+  builder.EndIteration(rank, 1100);
+  builder.BeginIteration(rank, 11, 1100);
+  builder.EndBubble(rank, 1130);
+  builder.EndIteration(rank, 1200);
+  const Figures figures = Compute();
+  EXPECT_DOUBLE_EQ(*figures.bubble_ratio, (10 * 30.0 + 50) / 1200);
+  ASSERT_EQ(figures.bubbles.size(), 2u);
+  EXPECT_EQ(figures.bubbles[1].count, 1);
+  EXPECT_EQ(figures.bubbles[1].p50_ns, 50'000'000);
+  EXPECT_EQ(figures.iterations.count(IterationUse::kNotWhole), 0u);
+}
+
+TEST_F(FiguresTest, FailuresAreRowsOfTheirOwnAndNoPartOfTheShares) {
+  const Figures before = Compute();
+  builder.BeginIteration(rank, 10, 1000);
+  builder.BeginBubble(rank, 0, 1020);
+  builder.BeginFailure(rank, 6000);
+  builder.AddFailureUnit(task, rank, 6010, 6030);
+  builder.AddFailureUnit(task, rank, 6995, 7015);
+  builder.EndBubble(rank, 7000);
+  builder.EndFailure(rank, 7002);
+  builder.EndIteration(rank, 7050);
+  const Figures figures = Compute();
+  EXPECT_EQ(figures.bubble_ratio, before.bubble_ratio);
+  EXPECT_EQ(figures.bubble_filled, before.bubble_filled);
+  EXPECT_EQ(figures.iterations.at(IterationUse::kStoodStill), 1);
+  ASSERT_EQ(figures.bubbles.size(), 2u);
+  const BubbleFigures& failure = figures.bubbles[1];
+  EXPECT_EQ(BubbleText(failure.name), "failure 0");
+  EXPECT_EQ(failure.count, 1);
+  EXPECT_EQ(failure.bubble_ns, 1'000'000'000);
+  EXPECT_EQ(failure.filled_ns, 25'000'000);
+  EXPECT_EQ(failure.overrun_ns, 15'000'000);
+}
+
 TEST_F(FiguresTest, FilledOfAllStartsWithTheFirstUnit) {
   EXPECT_DOUBLE_EQ(*Compute().bubble_filled_all, 185.0 / 270);
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "cli/report/assets.h"
+#include "cli/report/control_course.h"
 #include "cli/report/markup.h"
 #include "cli/report/page_data.h"
 #include "cli/report/page_sections.h"
@@ -87,7 +88,8 @@ std::string ReportPage(const Trace& trace, const Figures& figures, const CheckRe
       EscapeMarkup(RunText(figures)), "</h1><p>pipefill report, ",
       EscapeMarkup(OriginText(trace, figures)), "</p></header>\n<main>\n",
       HeadlineSection(figures, check), kTimelineSection, JobLegend(figures), kTimelineRest,
-      "<noscript><section>", picture, "</section></noscript>\n", BubbleSection(figures),
+      "<noscript><section>", picture, "</section></noscript>\n",
+      ControlSection(ControlCourses(trace, RunToDraw(figures))), BubbleSection(figures),
       JobSection(figures), CheckSection(check), DefinitionSection(figures),
       "</main>\n<script id=\"data\" type=\"application/json\">",
       EscapeScript(PageData(trace, figures)), "</script>\n<script>\n", kPageScript,

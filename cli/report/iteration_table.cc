@@ -138,6 +138,10 @@ class TableBuilder {
         !std::all_of(row.parts.begin(), row.parts.end(), is_whole)) {
       return IterationUse::kNotWhole;
     }
+    const auto stood_still = [this](const IterationPart& part) { return StoodStill(part); };
+    if (std::any_of(row.parts.begin(), row.parts.end(), stood_still)) {
+      return IterationUse::kStoodStill;
+    }
     if (is_first) return IterationUse::kFirst;
     if (!table_.has_units) return IterationUse::kNoTask;
     if (row.number < filled_first_) return IterationUse::kBeforeFill;
@@ -147,6 +151,14 @@ class TableBuilder {
     const auto has_task = [](const IterationPart& part) { return part.has_task; };
     const bool has_any = std::any_of(row.parts.begin(), row.parts.end(), has_task);
     return has_any ? IterationUse::kCounted : IterationUse::kNoTask;
+  }
+
+  bool StoodStill(const IterationPart& part) const {
+    const RankTrace& rank = trace_.ranks[part.rank];
+    const Iteration& iteration = rank.iterations[part.iteration];
+    return std::any_of(rank.failures.begin(), rank.failures.end(), [&](const Failure& failure) {
+      return failure.begin_ns < iteration.end_ns && iteration.begin_ns < failure.end_ns;
+    });
   }
 
   double MeanTime(const IterationRow& row) const {

@@ -8,6 +8,7 @@
 // these, in this order, keeps it out:
 //
 //   kNotWhole    an edge of it is missing on some rank, or a rank's part is
+//   kStoodStill  the rank stood still in it (a failure): its time says nothing about filling
 //   kFirst       among the first `skip_first` of the run: warming up, nothing learned yet
 //   kBeforeFill  before the first unit of the run          kAfterFill   after the last one
 //   kStartUp     on some rank's device a task was starting up: launched, but before its first unit;
@@ -30,7 +31,16 @@
 
 namespace pipefill {
 
-enum class IterationUse { kCounted, kNotWhole, kFirst, kBeforeFill, kAfterFill, kStartUp, kNoTask };
+enum class IterationUse {
+  kCounted,
+  kNotWhole,
+  kStoodStill,
+  kFirst,
+  kBeforeFill,
+  kAfterFill,
+  kStartUp,
+  kNoTask
+};
 
 inline constexpr int64_t kStartUpMaxNs = 60'000'000'000;
 

@@ -151,10 +151,10 @@ std::string BubbleSection(const Figures& figures) {
   const LargeBubbles large = LargeBubblesOf(figures);
   std::string out = absl::StrCat(
       "<section><h2>Bubbles</h2><p class=\"note\">One row per wait of a stage, in the order of the "
-      "iteration. Offered: time of those bubbles in filled iterations while a fill job was on the "
-      "device; filled and overrun are shares of it.</p>\n",
-      HeadMarkup({"device", "bubble", "length, p10 to p90", "p10", "p50", "p90", "count", "offered",
-                  "used", "filled", "overrun"},
+      "iteration. Open: time of those bubbles in filled iterations while a fill job was on the "
+      "device; offered (units could start), filled and overrun are shares of it.</p>\n",
+      HeadMarkup({"device", "bubble", "length, p10 to p90", "p10", "p50", "p90", "count", "open",
+                  "used", "offered", "filled", "overrun"},
                  3));
   for (size_t i = 0; i < std::min(large.rows.size(), kRowsMax); ++i) {
     const BubbleFigures& bubble = *large.rows[i];
@@ -163,10 +163,11 @@ std::string BubbleSection(const Figures& figures) {
                     Number(MillisecondsText(bubble.p10_ns)),
                     Number(MillisecondsText(bubble.p50_ns)),
                     Number(MillisecondsText(bubble.p90_ns)), Number(FormatCount(bubble.count)));
-    absl::StrAppend(&out, Number(DurationText(bubble.offered_ns)),
+    absl::StrAppend(&out, Number(DurationText(bubble.open_ns)),
                     Number(ShareText(bubble.used_count, bubble.open_count)),
-                    Number(ShareText(bubble.filled_ns, bubble.offered_ns)),
-                    Number(ShareText(bubble.overrun_ns, bubble.offered_ns)), "</tr>\n");
+                    Number(ShareText(bubble.offered_ns, bubble.open_ns)),
+                    Number(ShareText(bubble.filled_ns, bubble.open_ns)),
+                    Number(ShareText(bubble.overrun_ns, bubble.open_ns)), "</tr>\n");
   }
   return absl::StrCat(out, "</tbody></table><p class=\"note\">",
                       EscapeMarkup(SmallBubblesText(large)), "</p>", MoreMarkup(large.rows.size()),

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "cli/report/bubble_csv.h"
 #include "cli/report/figures.h"
 #include "cli/report/html.h"
+#include "cli/report/perfetto.h"
 #include "cli/report/report_json.h"
 #include "cli/report/report_text.h"
 #include "cli/report/report_words.h"
@@ -67,7 +69,23 @@ absl::StatusOr<FiguresOptions> OptionsOf(const ReportOptions& options,
   return figures;
 }
 
-// Page, picture and rows, as far as they are wanted.
+// In pieces: the text of a long trace need not fit into memory.
+absl::Status WritePerfettoFile(const std::string& path, const Trace& trace) {
+  const std::string unfinished = path + ".part";
+  std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
+  WritePerfetto(trace, [&file](absl::string_view piece) {
+    file.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+  });
+  file.close();
+  std::error_code error;
+  if (!file.fail()) std::filesystem::rename(unfinished, path, error);
+  if (!file.fail() && !error) return absl::OkStatus();
+  std::filesystem::remove(unfinished, error);
+  return absl::UnavailableError(
+      absl::StrCat("cannot write: ", path, "; check that its folder exists and has room"));
+}
+
+// Page, picture, rows and the trace for other viewers, as far as they are wanted.
 absl::Status WriteFiles(const ReportOptions& options, const CommandContext& context,
                         const Trace& trace, const Figures& figures, const CheckResult& check) {
   if (!options.html.empty()) {
@@ -76,6 +94,9 @@ absl::Status WriteFiles(const ReportOptions& options, const CommandContext& cont
   }
   if (!options.csv.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(PathOf(options.csv, context), BubbleCsv(trace)));
+  }
+  if (!options.perfetto.empty()) {
+    RETURN_IF_ERROR(WritePerfettoFile(PathOf(options.perfetto, context), trace));
   }
   if (options.svg.empty()) return absl::OkStatus();
   const Timeline piece = MakeTimeline(trace, figures, RepresentativeRows(RunToDraw(figures), 3, 2));
@@ -117,6 +138,10 @@ void AddReportCommand(CLI::App& parent, CommandSet& commands) {
       ->type_name("FILE");
   command->add_option("--csv", options->csv, "Write every bubble as a row of a table")
       ->type_name("FILE");
+  command
+      ->add_option("--perfetto", options->perfetto,
+                   "Write the whole trace for ui.perfetto.dev or chrome://tracing")
+      ->type_name("FILE");
   command->add_option("--trace", options->traces, "Read this trace, not the agents'; repeatable")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -127,8 +152,9 @@ void AddReportCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("--ended", options->must_have_ended, "A job that has not ended breaks a rule");
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   command->footer(
-      "OFFERED: time of those bubbles in filled iterations while a task was there;\n"
-      "FILLED, OVERRUN: CPU time of units inside and after the bubble, of OFFERED.\n"
+      "Shares are of the time of that bubble in filled iterations while a task was\n"
+      "there. OFFERED: in which units could start; FILLED, OVERRUN: CPU time of units\n"
+      "inside and after the bubble.\n"
       "AS IF ALONE: its units at the CPU time that they take without a main job.");
   commands.Add(
       {command, [options](CommandContext& context) { return RunReport(*options, context); }});

@@ -23,7 +23,8 @@ struct ReportOptions {
   std::vector<std::string> traces;  // files or folders; empty: the traces of all connected agents
   std::string html;                 // where to write the page; empty: nowhere
   std::string svg;                  // likewise the picture
-  std::string csv;
+  std::string csv;                  // likewise every bubble as a row
+  std::string perfetto;             // likewise the trace for ui.perfetto.dev
   int skip_first = 20;              // iterations left out at the begin of a run
   bool must_check = false;          // violations make it fail
   bool must_have_ended = false;     // a job that has not ended is a violation

@@ -172,6 +172,18 @@ TEST_F(ReportCommandTest, WritesPageAndPicture) {
   EXPECT_TRUE(absl::StrContains(*ReadFile(folder + "piece.svg"), "</svg>"));
 }
 
+TEST_F(ReportCommandTest, WritesTheTraceForOtherViewers) {
+  const Result result = Run({"--perfetto", "trace.json"});
+  EXPECT_EQ(result.code, kExitOk) << result.err;
+  EXPECT_TRUE(absl::StrContains(*ReadFile(folder + "trace.json"), "\"iteration 2"));
+  EXPECT_FALSE(ReadFile(folder + "trace.json.part").ok());
+  const Result failed = Run({"--perfetto", "nowhere/trace.json"});
+  EXPECT_NE(failed.code, kExitOk);
+  EXPECT_EQ(failed.err, absl::StrCat("pipefill: cannot write: ", folder,
+                                     "nowhere/trace.json; check that its folder exists and has "
+                                     "room\n"));
+}
+
 TEST_F(ReportCommandTest, FailsOnAViolationOnlyWhenAskedTo) {
   TraceBuilder builder = SmallRun();
   builder.AddSample(1, 100, 101);

@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "cli/json.h"
+#include "cli/report/control_course.h"
+#include "cli/report/timeline.h"
 
 namespace pipefill {
 namespace {
@@ -22,6 +24,8 @@ const char* UseName(IterationUse use) {
       return "compared";
     case IterationUse::kNotWhole:
       return "not_whole";
+    case IterationUse::kStoodStill:
+      return "stood_still";
     case IterationUse::kFirst:
       return "first";
     case IterationUse::kBeforeFill:
@@ -74,8 +78,9 @@ Json BubbleJsonOf(const BubbleFigures& bubble) {
   json["p50_ns"] = std::llround(bubble.p50_ns);
   json["p90_ns"] = std::llround(bubble.p90_ns);
   json["bubble_ns"] = bubble.bubble_ns;
-  json["offered_count"] = bubble.open_count;
+  json["open_count"] = bubble.open_count;
   json["used_count"] = bubble.used_count;
+  json["open_ns"] = bubble.open_ns;
   json["offered_ns"] = bubble.offered_ns;
   json["filled_ns"] = bubble.filled_ns;
   json["overrun_ns"] = bubble.overrun_ns;
@@ -135,6 +140,33 @@ void AddFigures(const Figures& figures, Json* json) {
   (*json)["iterations"] = iterations;
 }
 
+Json PointJsonOf(const ControlCourse& course, const ControlPoint& point) {
+  Json json;
+  json["at_ns"] = point.now_ns - course.begin_ns;
+  json["state"] = point.state;
+  json["text"] = point.text;
+  json["overrun_ratio"] = point.overrun_ratio;
+  json["slowdown"] = NumberOrNull(point.slowdown);
+  json["slowdown_lo95"] = NumberOrNull(point.slowdown_low);
+  json["slowdown_hi95"] = NumberOrNull(point.slowdown_high);
+  json["budget"] = point.budget;
+  return json;
+}
+
+Json CourseJsonOf(const ControlCourse& course) {
+  Json json;
+  json["node"] = course.node;
+  json["rank"] = course.rank;
+  json["back_offs"] = course.back_offs;
+  json["state_ns"] = Json::object();
+  for (const auto& [state, ns] : course.state_ns) json["state_ns"][state] = ns;
+  json["points"] = Json::array();
+  for (const ControlPoint& point : course.points) {
+    json["points"].push_back(PointJsonOf(course, point));
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string ReportJson(const Trace& trace, const Figures& figures, const CheckResult& check) {
@@ -149,6 +181,10 @@ std::string ReportJson(const Trace& trace, const Figures& figures, const CheckRe
   json["bubbles"] = Json::array();
   for (const BubbleFigures& bubble : figures.bubbles)
     json["bubbles"].push_back(BubbleJsonOf(bubble));
+  json["control"] = Json::array();
+  for (const ControlCourse& course : ControlCourses(trace, RunToDraw(figures))) {
+    json["control"].push_back(CourseJsonOf(course));
+  }
   json["notes"] = figures.notes;
   json["trace"] = {{"records", trace.counts.records},
                    {"unknown", trace.counts.unknown},

@@ -10,8 +10,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "cli/output.h"
+#include "cli/report/control_course.h"
 #include "cli/report/markup.h"
 #include "cli/report/report_words.h"
+#include "cli/report/timeline.h"
 #include "common/quantity.h"
 
 namespace pipefill {
@@ -108,9 +110,9 @@ std::string BubbleTable(const Figures& figures) {
     const BubbleFigures& bubble = *row;
     table.AddRow({absl::StrCat(bubble.node, "/", bubble.device), BubbleText(bubble.name),
                   FormatCount(bubble.count), ns_text(bubble.p10_ns), ns_text(bubble.p50_ns),
-                  ns_text(bubble.p90_ns), DurationText(bubble.offered_ns),
-                  ShareText(bubble.filled_ns, bubble.offered_ns),
-                  ShareText(bubble.overrun_ns, bubble.offered_ns)});
+                  ns_text(bubble.p90_ns), ShareText(bubble.offered_ns, bubble.open_ns),
+                  ShareText(bubble.filled_ns, bubble.open_ns),
+                  ShareText(bubble.overrun_ns, bubble.open_ns)});
   }
   std::string out = absl::StrCat("\n", table.Text());
   if (large.left_out > 0) absl::StrAppend(&out, "  ", SmallBubblesText(large), "\n");
@@ -188,7 +190,8 @@ std::string NoteLines(const Trace& trace, const Figures& figures) {
 
 std::string ReportText(const Trace& trace, const Figures& figures, const CheckResult& check) {
   return absl::StrCat(RunText(figures), "\n\n", FigureLines(figures), BubbleTable(figures),
-                      JobTable(figures), CheckLines(check), NoteLines(trace, figures));
+                      JobTable(figures), ControlText(ControlCourses(trace, RunToDraw(figures))),
+                      CheckLines(check), NoteLines(trace, figures));
 }
 
 }  // namespace pipefill

@@ -35,8 +35,8 @@ TEST(ReportTextTest, SaysWhatWasIdleFilledAndPaid) {
   recovered      5.0 %  of device time: the same work as if alone on a device
 
 DEVICE   BUBBLE  COUNT    P10    P50    P90  OFFERED  FILLED  OVERRUN
-n1/cpu0  head 0     36  30 ms  30 ms  30 ms   510 ms  66.7 %    0.0 %
-n1/cpu1  head 0     36  30 ms  30 ms  30 ms      0 s       -        -
+n1/cpu0  head 0     36  30 ms  30 ms  30 ms  100.0 %  66.7 %    0.0 %
+n1/cpu1  head 0     36  30 ms  30 ms  30 ms        -       -        -
 
 JOB  NAME  DEVICE  UNITS     CPU  IN BUBBLES  AS IF ALONE  MEMORY
   1  job1  cpu0       19  380 ms     100.0 %            -    70 B
@@ -45,11 +45,16 @@ RULE                 CHECKED  VIOLATIONS  NOT CHECKED
 unit_in_window            19           0            0
 unit_before_end           19           0            0
 no_unit_in_hold_out       19           0            0
+failure_units              0           0            0
+overrun_promise            0           0           19
 units_in_order            18           0            0
+one_turn                  19           0            0
 memory_below_cap           1           0            0
 attempt_ends_once          1           0            0
 one_live_attempt           1           0            0
 job_ends_once              0           0            0
+  overrun_promise not fully checked: units of bubble ids with fewer than 50
+    units or 30 bubbles: 19
   job_ends_once not fully checked: the scheduler's job list was not given
 
   - no run alone given for job1: their exclusive equivalent is the CPU time they

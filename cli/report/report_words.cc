@@ -99,6 +99,7 @@ std::string IterationsText(const Figures& figures) {
       {IterationUse::kAfterFill, "after the last unit"},
       {IterationUse::kStartUp, "while a task started"},
       {IterationUse::kNoTask, "without a task"},
+      {IterationUse::kStoodStill, "in which it stood still"},
       {IterationUse::kNotWhole, "not recorded whole"}};
   std::vector<std::string> left_out;
   for (const auto& [use, text] : reasons) {
@@ -116,7 +117,11 @@ std::string IterationsText(const Figures& figures) {
 LargeBubbles LargeBubblesOf(const Figures& figures) {
   std::map<std::pair<int32_t, std::string>, double> sums;  // by rank and device
   double all_ns = 0;
+  const auto is_failure = [](const BubbleFigures& bubble) {
+    return bubble.name.bubble_class == BubbleClass::kFailure;
+  };
   for (const BubbleFigures& bubble : figures.bubbles) {
+    if (is_failure(bubble)) continue;  // of another kind: no part of any iteration
     const auto bubble_ns = static_cast<double>(bubble.bubble_ns);
     sums[{bubble.rank, bubble.device}] += bubble_ns;
     all_ns += bubble_ns;
@@ -125,7 +130,7 @@ LargeBubbles LargeBubblesOf(const Figures& figures) {
   double left_out_ns = 0;
   for (const BubbleFigures& bubble : figures.bubbles) {
     const auto bubble_ns = static_cast<double>(bubble.bubble_ns);
-    if (bubble_ns >= 0.01 * sums[{bubble.rank, bubble.device}]) {
+    if (is_failure(bubble) || bubble_ns >= 0.01 * sums[{bubble.rank, bubble.device}]) {
       large.rows.push_back(&bubble);
     } else {
       ++large.left_out;
@@ -151,6 +156,12 @@ const char* RuleText(Rule rule) {
       return "no unit starts after its gate could see the bubble's end";
     case Rule::kNoUnitInHoldOut:
       return "no unit starts in a hold-out iteration";
+    case Rule::kFailureUnits:
+      return "units outside bubbles start only while the main job stands still";
+    case Rule::kOverrunPromise:
+      return "units overrun no more than was promised";
+    case Rule::kOneTurn:
+      return "one unit at a time on a device";
     case Rule::kUnitsInOrder:
       return "units of a task never overlap";
     case Rule::kMemoryBelowCap:

@@ -1,6 +1,7 @@
 #include "cli/report/synthetic_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <random>
@@ -17,6 +18,7 @@ constexpr int64_t kHandOverNs = 25'000;
 constexpr int64_t kBetweenUnitsNs = 6'000;
 constexpr int64_t kDrainNs = 5'000'000;
 constexpr int kLearned = 8;
+constexpr uint64_t kControlIterations = 20;
 
 struct PlacedChunk {
   int64_t begin_ns = 0;
@@ -175,6 +177,7 @@ class SyntheticRun {
   void RunIteration(uint64_t iteration) {
     const bool is_held = IsHeldOut(options_.hold_out, iteration);
     LaunchTasks(static_cast<int>(iteration));
+    if (iteration % kControlIterations == 0) PutControls(iteration);
     const bool is_filled = !is_held && iteration >= kLearned;
     int64_t end_ns = 0;
     const auto chunks = PlaceChunks(is_filled ? 1.0 + options_.slowdown : 1.0, &end_ns);
@@ -185,6 +188,27 @@ class SyntheticRun {
       PutEdge(stage, v1::EDGE_KIND_ITERATION_END, end_ns, iteration);
     }
     now_ns_ = end_ns + 150'000;
+  }
+
+  // As if its estimate grew sharper around the truth with each hold-out.
+  void PutControls(uint64_t iteration) {
+    const auto hold_outs = static_cast<int64_t>(iteration / 8);
+    for (int stage = 0; stage < options_.stages; ++stage) {
+      v1::FillControlChanged* changed = Put(now_ns_, 100 + stage)->mutable_fill_control();
+      changed->set_rank_key(stage + 1);
+      changed->set_now_ns(now_ns_);
+      v1::FillControl* control = changed->mutable_control();
+      control->set_state(iteration < kLearned ? v1::FILL_STATE_LEARNING : v1::FILL_STATE_FILLING);
+      control->set_overrun_ratio(options_.overrun_ratio);
+      control->set_budget_ppm(10'000);
+      if (hold_outs == 0) continue;
+      const double half_width = 0.02 / std::sqrt(static_cast<double>(hold_outs));
+      control->set_hold_outs(hold_outs);
+      control->set_filled(static_cast<int64_t>(iteration) - hold_outs);
+      control->set_slowdown(options_.slowdown + half_width / 3);
+      control->set_slowdown_low(control->slowdown() - half_width);
+      control->set_slowdown_high(control->slowdown() + half_width);
+    }
   }
 
   v1::Edge* PutEdge(int stage, v1::EdgeKind kind, int64_t time_ns, uint64_t iteration) {
@@ -231,7 +255,9 @@ class SyntheticRun {
   PlacedBubble PutBubble(int stage, PlacedBubble bubble, uint64_t iteration) {
     uint32_t& seq = seqs_[static_cast<size_t>(stage)];
     bubble.seq = ++seq;
-    PutEdge(stage, v1::EDGE_KIND_BUBBLE_BEGIN, bubble.begin_ns, iteration)->set_slot(bubble.slot);
+    v1::Edge* begin = PutEdge(stage, v1::EDGE_KIND_BUBBLE_BEGIN, bubble.begin_ns, iteration);
+    begin->set_slot(bubble.slot);
+    begin->set_offered(iteration >= kLearned);
     ++seq;
     PutEdge(stage, v1::EDGE_KIND_BUBBLE_END, bubble.end_ns, iteration)->set_slot(bubble.slot);
     auto& [sum, count] = length_means_[static_cast<size_t>(stage)][bubble.slot];

@@ -4,7 +4,8 @@
 //
 // The model: GPipe or 1F1B over `stages` devices, one rank each, chunk times with noise; every wait
 // of a stage is a bubble. After 8 iterations units start in the bubbles of iterations that are not
-// held out, up to a latest start; a unit that the bubble ends under goes on in the next one.
+// held out, up to a latest start; a unit that the bubble ends under goes on in the next one. Every
+// 20 iterations the agent says what it thinks that filling costs.
 //
 // Pure: the same options give the same bytes.
 #ifndef CLI_REPORT_SYNTHETIC_TRACE_H_
@@ -39,6 +40,8 @@ struct SyntheticOptions {
   double noise = 0.03;           // relative spread of chunk times
   double slowdown = 0.004;       // of chunks in filled iterations
   double fill_to = 0.97;         // latest start as a share of the mean length of the bubble
+  // Lambda that the agent says it has promised all along.
+  double overrun_ratio = 0.2;
   HoldOut hold_out = {.block_iterations = 1, .one_in = 8};
   std::vector<SyntheticJob> jobs = {{}};
 };

@@ -87,6 +87,9 @@ class TimelineBuilder {
     shown.begin_ns = std::min(shown.begin_ns, iteration.begin_ns);
     shown.end_ns = std::max(shown.end_ns, iteration.end_ns);
     int64_t busy_since_ns = iteration.begin_ns;
+    if (iteration.bubbles_begin > 0) {  // the tail before it may go on into it
+      busy_since_ns = std::max(busy_since_ns, rank.bubbles[iteration.bubbles_begin - 1].end_ns);
+    }
     for (size_t b = iteration.bubbles_begin; b < iteration.bubbles_end; ++b) {
       const Bubble& bubble = rank.bubbles[b];
       device.bubbles.push_back({.begin_ns = FromOrigin(rank, bubble.begin_ns),
@@ -134,8 +137,10 @@ class TimelineBuilder {
     const RankTrace& rank = trace_.ranks[unit.rank];
     if (!shown_[unit.rank].Has(unit.start_ns, unit.end_ns)) return;
     const size_t bubble = ledger_.BubbleOf(unit);
-    const bool is_known = bubble != kNone && rank.bubbles[bubble].is_closed;
-    const int64_t limit_ns = is_known ? rank.bubbles[bubble].end_ns : unit.end_ns;
+    const size_t failure = ledger_.FailureOf(unit);
+    int64_t limit_ns = unit.end_ns;
+    if (failure != kNone) limit_ns = rank.failures[failure].end_ns;
+    if (bubble != kNone && rank.bubbles[bubble].is_closed) limit_ns = rank.bubbles[bubble].end_ns;
     const int64_t inside_end_ns = std::clamp(limit_ns, unit.start_ns, unit.end_ns);
     timeline_.devices[devices_[unit.rank]].units.push_back(
         {.begin_ns = FromOrigin(rank, unit.start_ns),

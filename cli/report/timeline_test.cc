@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/report/figures.h"
 #include "cli/report/testing/trace_builder.h"
 
 namespace pipefill {
@@ -46,6 +47,25 @@ TEST(TimelineTest, AvoidsIterationsThatAreNotCompared) {
   IterationTable table = TableOf(held_out);
   table.rows[19].use = IterationUse::kStartUp;
   EXPECT_EQ(RepresentativeRows(table, 3, 2).begin, 28u);
+}
+
+TEST(TimelineTest, WorkBeginsWhereTheBubbleOfTheIterationBeforeEnds) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.BeginIteration(rank, 1, 0);
+  builder.BeginBubble(rank, 0, 80);
+  builder.EndIteration(rank, 100);
+  builder.BeginIteration(rank, 2, 101);
+  builder.EndBubble(rank, 120);
+  builder.EndIteration(rank, 200);
+  const Trace trace = builder.Read();
+  const Figures figures = *ComputeFigures(trace, {.main_job = "", .skip_first = 0});
+  const Timeline timeline = MakeTimeline(trace, figures, {.begin = 0, .end = 2});
+  ASSERT_EQ(timeline.devices[0].work.size(), 2u);
+  EXPECT_EQ(timeline.devices[0].work[0].end_ns, 80'000'000);
+  EXPECT_EQ(timeline.devices[0].work[1].begin_ns, 120'000'000);
+  ASSERT_EQ(timeline.devices[0].bubbles.size(), 1u);
+  EXPECT_EQ(timeline.devices[0].bubbles[0].end_ns, 120'000'000);
 }
 
 class TimelineShapesTest : public ::testing::Test {

@@ -32,6 +32,17 @@ UnitSplit SplitOf(const UnitTrace& unit, const Bubble& bubble) {
                    bubble.is_closed ? bubble.end_ns : bubble.begin_ns);
 }
 
+UnitSplit SplitOf(const UnitTrace& unit, const Failure& failure) {
+  return SplitUnit(unit.start_ns, unit.end_ns, unit.cpu_ns, failure.end_ns);
+}
+
+size_t ControlAt(const std::vector<ControlPoint>& controls, int64_t now_ns) {
+  const auto after =
+      std::upper_bound(controls.begin(), controls.end(), now_ns,
+                       [](int64_t ns, const ControlPoint& point) { return ns < point.now_ns; });
+  return after == controls.begin() ? kNone : static_cast<size_t>(after - controls.begin()) - 1;
+}
+
 BubbleIndex::BubbleIndex(const RankTrace& rank) {
   by_seq_.reserve(rank.bubbles.size());
   for (size_t i = 0; i < rank.bubbles.size(); ++i) by_seq_.emplace_back(rank.bubbles[i].seq, i);

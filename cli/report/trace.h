@@ -3,7 +3,8 @@
 //
 //   Trace
 //     starts[]   one per start of an agentd: node, hold-outs, how its clock relates to wall time
-//     ranks[]    one per attachment of a main-job rank -> iterations[], bubbles[], chunks[]
+//     ranks[]    one per attachment of a main-job rank -> iterations[], bubbles[], chunks[],
+//                failures[], controls[]
 //     tasks[]    one per attachment of a fill task     -> units[], samples[], ends[]
 //
 // Times are CLOCK_MONOTONIC of the start's node, in [0, kTimeMaxNs); durations and CPU times are in
@@ -26,6 +27,7 @@
 #include "client/pages/hold_out.h"
 #include "client/pages/signal_page.h"
 #include "client/pages/unit_split.h"
+#include "client/pages/window_page.h"
 
 namespace pipefill {
 
@@ -55,8 +57,32 @@ struct Bubble {
   uint64_t iteration = 0;
   uint32_t seq = 0;  // odd
   int32_t slot = 0;
-  bool is_closed = false;        // its end was recorded
-  bool is_in_iteration = false;  // lies in an iteration whose begin was recorded
+  bool is_closed = false;  // its end was recorded
+  // It began in an iteration whose begin was recorded. It may end in a later one, where nothing
+  // lies between a tail and the next head; it counts where it began.
+  bool is_in_iteration = false;
+  bool is_offered = false;  // units could start in it, hold-outs aside
+};
+
+// The rank stood still: its device was one open-ended bubble.
+struct Failure {
+  int64_t begin_ns = 0;  // when the agent saw it
+  int64_t end_ns = 0;    // its next edge, or when the agent took the offer back
+  uint32_t seq = 0;
+};
+
+// From now_ns on filling goes like this, as its agent decided.
+struct ControlPoint {
+  int64_t now_ns = 0;
+  std::string state;         // a word: "filling", "backed_off", ...
+  std::string text;          // why
+  double overrun_ratio = 0;  // lambda: promised overrun per unit time
+  // Absent while nothing is known.
+  std::optional<double> slowdown;
+  std::optional<double> slowdown_low;
+  std::optional<double> slowdown_high;
+  double budget = 0;
+  int64_t back_offs = 0;
 };
 
 enum class ChunkKind : uint8_t { kForward = 1, kBackward = 2, kOptimizer = 3, kOther = 4 };
@@ -74,7 +100,7 @@ struct Iteration {
   // Its bubbles are bubbles[bubbles_begin, bubbles_end) of the rank.
   size_t bubbles_begin = 0;
   size_t bubbles_end = 0;
-  // Both edges were recorded, nothing was dropped in between, and every bubble in it is closed.
+  // Both edges were recorded, nothing was dropped in between, and every bubble of it is closed.
   bool is_whole = false;
 };
 
@@ -92,12 +118,16 @@ struct RankTrace {
   std::vector<Iteration> iterations;
   std::vector<Bubble> bubbles;
   std::vector<Chunk> chunks;
+  std::vector<Failure> failures;       // apart from bubbles, which they may lie in
+  std::vector<ControlPoint> controls;  // by time
   // What the trace knows about it begins and ends here; older records may have been given up.
   int64_t first_edge_ns = 0;
   int64_t last_edge_ns = 0;
   int64_t edges_dropped = 0;
   // False if its RankAttached was not in the trace: only the key was known.
   bool is_declared = false;
+  // Its agent recorded which bubbles it offered.
+  bool says_offered = false;
 };
 
 struct UnitTrace {
@@ -113,6 +143,9 @@ struct UnitTrace {
   uint64_t iteration = 0;
   int64_t latest_start_ns = 0;  // offset from bubble_begin_ns; negative = never
   int64_t estimate_ns = 0;
+
+  // It started because the rank stood still, in a Failure and in no bubble.
+  bool is_of_failure() const { return slot == static_cast<int32_t>(kFailureSlot); }
 };
 
 struct TaskSampleTrace {
@@ -162,6 +195,11 @@ struct Trace {
 // The unit's CPU time inside `bubble` and after it. Of a bubble whose end was dropped nothing is
 // known: all counts as after it, so that no figure is better than what happened.
 UnitSplit SplitOf(const UnitTrace& unit, const Bubble& bubble);
+UnitSplit SplitOf(const UnitTrace& unit, const Failure& failure);
+
+// What held for the rank at `now_ns`: index into `controls`, or kNone if nothing was recorded
+// before.
+size_t ControlAt(const std::vector<ControlPoint>& controls, int64_t now_ns);
 
 // Finds the bubbles of one rank by their signal word.
 class BubbleIndex {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/report/overrun_promise.h"
 #include "cli/report/unit_ledger.h"
 #include "client/pages/hold_out.h"
 
@@ -30,7 +31,8 @@ class Checker {
     }
     CheckAttempts();
     CheckJobs();
-    CountUnitsOfTwoTasks();
+    CheckPromises();
+    CheckTurns();
     AddReasons();
     std::stable_sort(result_.violations.begin(), result_.violations.end(),
                      [](const Violation& a, const Violation& b) { return a.rule < b.rule; });
@@ -69,6 +71,7 @@ class Checker {
       return;
     }
     const RankTrace& rank = trace_.ranks[unit.rank];
+    if (unit.is_of_failure()) return CheckFailureUnit(task, i);
     ++of(Rule::kNoUnitInHoldOut).checked;
     if (IsHeldOut(trace_.starts[rank.start].hold_out, unit.iteration)) {
       Violate(Rule::kNoUnitInHoldOut, unit.start_ns,
@@ -78,6 +81,34 @@ class Checker {
     if (bubble == kNone) return CheckUnmatchedUnit(task, i);
     CheckWindow(task, i, rank.bubbles[bubble]);
     CheckEnd(task, i, rank.bubbles[bubble]);
+  }
+
+  void CheckFailureUnit(const TaskTrace& task, size_t i) {
+    const UnitTrace& unit = task.units[i];
+    const RankTrace& rank = trace_.ranks[unit.rank];
+    const size_t index = ledger_.FailureOf(unit);
+    if (index == kNone && unit.bubble_begin_ns < rank.first_edge_ns) {
+      LeaveUnchecked(Rule::kFailureUnits, "units of failures from before the trace");
+      return;
+    }
+    ++of(Rule::kFailureUnits).checked;
+    std::string fault;
+    if (index == kNone) {
+      fault = absl::StrCat("rank ", rank.rank, " did not stand still ",
+                           At(rank.start, unit.bubble_begin_ns), " with signal word ", unit.seq);
+    } else if (unit.seq_after != unit.seq) {
+      fault = absl::StrCat("the signal word went from ", unit.seq, " to ", unit.seq_after,
+                           " while its gate decided, and it started all the same");
+    } else if (unit.start_ns < rank.failures[index].begin_ns) {
+      fault = absl::StrCat("starts ", Ms(rank.failures[index].begin_ns - unit.start_ns),
+                           " before the failure");
+    } else if (unit.start_ns > rank.failures[index].end_ns + kVisibilitySlackNs) {
+      fault = absl::StrCat("starts ", Ms(unit.start_ns - rank.failures[index].end_ns),
+                           " after the main job moved again");
+    }
+    if (!fault.empty()) {
+      Violate(Rule::kFailureUnits, unit.start_ns, absl::StrCat(UnitText(task, i), ": ", fault));
+    }
   }
 
   // The trace has no such bubble: a fault, unless the edge may be missing.
@@ -98,6 +129,19 @@ class Checker {
                          unit.seq, " begins ", At(rank.start, unit.bubble_begin_ns)));
   }
 
+  // The bubble was still open when the unit's iteration had begun: a tail and the next head in one.
+  bool IsEntered(const UnitTrace& unit, const Bubble& bubble) const {
+    const std::vector<Iteration>& iterations = trace_.ranks[unit.rank].iterations;
+    auto entered = std::upper_bound(
+        iterations.begin(), iterations.end(), bubble.begin_ns,
+        [](int64_t ns, const Iteration& iteration) { return ns < iteration.begin_ns; });
+    const int64_t last_ns = std::min(unit.start_ns, bubble.end_ns);
+    for (; entered != iterations.end() && entered->begin_ns <= last_ns; ++entered) {
+      if (entered->number == unit.iteration) return true;
+    }
+    return false;
+  }
+
   void CheckWindow(const TaskTrace& task, size_t i, const Bubble& bubble) {
     const UnitTrace& unit = task.units[i];
     ++of(Rule::kUnitInWindow).checked;
@@ -105,7 +149,7 @@ class Checker {
     const int64_t offset_ns = unit.start_ns - bubble.begin_ns;
     if (unit.slot != bubble.slot) {
       fault = absl::StrCat("names slot ", unit.slot, ", its bubble has slot ", bubble.slot);
-    } else if (unit.iteration != bubble.iteration) {
+    } else if (unit.iteration != bubble.iteration && !IsEntered(unit, bubble)) {
       fault = absl::StrCat("names iteration ", unit.iteration, ", its bubble is of iteration ",
                            bubble.iteration);
     } else if (offset_ns < 0) {
@@ -158,6 +202,8 @@ class Checker {
       LeaveUnchecked(Rule::kUnitInWindow, "units were dropped", task.units_dropped);
       LeaveUnchecked(Rule::kUnitBeforeEnd, "units were dropped", task.units_dropped);
       LeaveUnchecked(Rule::kNoUnitInHoldOut, "units were dropped", task.units_dropped);
+      LeaveUnchecked(Rule::kOverrunPromise, "units were dropped", task.units_dropped);
+      LeaveUnchecked(Rule::kOneTurn, "units were dropped", task.units_dropped);
     }
   }
 
@@ -298,29 +344,98 @@ class Checker {
     if (!fault.empty()) Violate(Rule::kJobEndsOnce, 0, absl::StrCat("job ", job.id, " ", fault));
   }
 
-  void CountUnitsOfTwoTasks() {
-    // Units of each device in order of start; one overlaps if an earlier one of another task lasts.
-    std::map<std::pair<size_t, std::string>, std::vector<std::tuple<int64_t, int64_t, size_t>>>
-        devices;
+  void CheckPromises() {
+    for (const PromiseSum& sum : SumPromises(trace_, ledger_)) {
+      if (!sum.is_enough()) {
+        LeaveUnchecked(Rule::kOverrunPromise,
+                       absl::StrCat("units of bubble ids with fewer than ", kPromiseUnitsMin,
+                                    " units or ", kPromiseBubblesMin, " bubbles"),
+                       sum.rank == kNone ? 0 : sum.units);
+        continue;
+      }
+      ++of(Rule::kOverrunPromise).checked;
+      if (sum.is_kept()) continue;
+      std::string whose = "all bubbles";
+      if (sum.rank != kNone) {
+        const RankTrace& rank = trace_.ranks[sum.rank];
+        whose = absl::StrCat(BubbleText(sum.name), " of rank ", rank.rank, " on ", rank.device);
+      }
+      Violate(Rule::kOverrunPromise, 0,
+              absl::StrFormat("%s: %d units in %d bubbles overran by %.3f ms; promised were %.3f "
+                              "ms, and %g standard errors are %.3f ms",
+                              whose, sum.units, sum.bubbles, sum.overrun_ns / 1e6,
+                              sum.promised_ns / 1e6, kPromiseErrors,
+                              kPromiseErrors * sum.error_ns / 1e6));
+    }
+  }
+
+  // A unit of a device, as others must respect it.
+  struct Turn {
+    int64_t start_ns = 0;
+    int64_t end_ns = 0;
+    int64_t owed_until_ns = 0;  // agentd freezes its task no earlier
+    size_t task = 0;            // index into Trace::tasks
+    size_t unit = 0;
+    friend auto operator<=>(const Turn&, const Turn&) = default;
+  };
+
+  void CheckTurns() {
+    std::map<std::pair<size_t, std::string>, std::vector<Turn>> devices;
     for (size_t t = 0; t < trace_.tasks.size(); ++t) {
       const TaskTrace& task = trace_.tasks[t];
-      for (const UnitTrace& unit : task.units) {
-        devices[{task.start, task.device}].emplace_back(unit.start_ns, unit.end_ns, t);
+      for (size_t i = 0; i < task.units.size(); ++i) {
+        devices[{task.start, task.device}].push_back(TurnOf(t, i));
       }
     }
-    for (auto& [device, units] : devices) {
-      std::sort(units.begin(), units.end());
-      std::map<size_t, int64_t> end_by_task;
-      for (const auto& [start_ns, end_ns, t] : units) {
-        // Starts grow: what has ended by now overlaps nothing that comes.
-        std::erase_if(end_by_task,
-                      [start_ns = start_ns](const auto& e) { return e.second <= start_ns; });
-        const size_t own = end_by_task.count(t);
-        const bool is_shared = end_by_task.size() > own;
-        result_.units_of_two_tasks += is_shared ? 1 : 0;
-        end_by_task[t] = std::max(end_by_task[t], end_ns);
-      }
+    for (auto& [device, turns] : devices) {
+      std::sort(turns.begin(), turns.end());
+      CheckTurnsOf(turns);
     }
+  }
+
+  Turn TurnOf(size_t t, size_t i) const {
+    const UnitTrace& unit = trace_.tasks[t].units[i];
+    const size_t bubble = ledger_.BubbleOf(unit);
+    const size_t failure = ledger_.FailureOf(unit);
+    int64_t until_ns = unit.bubble_begin_ns;
+    if (bubble != kNone) until_ns = trace_.ranks[unit.rank].bubbles[bubble].end_ns;
+    if (failure != kNone) until_ns = trace_.ranks[unit.rank].failures[failure].end_ns;
+    return {.start_ns = unit.start_ns,
+            .end_ns = unit.end_ns,
+            .owed_until_ns = until_ns + kOverstayNs,
+            .task = t,
+            .unit = i};
+  }
+
+  // REQUIRES: sorted by start.
+  void CheckTurnsOf(const std::vector<Turn>& turns) {
+    std::map<size_t, Turn> last_by_task;
+    for (const Turn& turn : turns) {
+      // Starts grow: what has ended by now overlaps nothing that comes.
+      std::erase_if(last_by_task, [&](const auto& entry) {
+        return entry.second.end_ns - kTurnSlackNs <= turn.start_ns;
+      });
+      for (const auto& [t, other] : last_by_task) {
+        if (t == turn.task) continue;
+        if (turn.start_ns <= other.owed_until_ns) {
+          ViolateTurn(turn, other);
+        } else {
+          ++result_.units_of_two_tasks;
+        }
+        break;
+      }
+      ++of(Rule::kOneTurn).checked;
+      const auto [own, is_new] = last_by_task.try_emplace(turn.task, turn);
+      if (!is_new && own->second.end_ns < turn.end_ns) own->second = turn;
+    }
+  }
+
+  void ViolateTurn(const Turn& turn, const Turn& other) {
+    const TaskTrace& owner = trace_.tasks[other.task];
+    Violate(Rule::kOneTurn, turn.start_ns,
+            absl::StrCat(UnitText(trace_.tasks[turn.task], turn.unit), ": starts ",
+                         Ms(other.end_ns - turn.start_ns), " before the end of unit ",
+                         other.unit + 1, " of job ", owner.job_id, " attempt ", owner.attempt));
   }
 
   void AddReasons() {
@@ -352,8 +467,14 @@ const char* RuleName(Rule rule) {
       return "unit_before_end";
     case Rule::kNoUnitInHoldOut:
       return "no_unit_in_hold_out";
+    case Rule::kFailureUnits:
+      return "failure_units";
+    case Rule::kOverrunPromise:
+      return "overrun_promise";
     case Rule::kUnitsInOrder:
       return "units_in_order";
+    case Rule::kOneTurn:
+      return "one_turn";
     case Rule::kMemoryBelowCap:
       return "memory_below_cap";
     case Rule::kAttemptEndsOnce:

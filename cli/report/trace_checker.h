@@ -2,11 +2,20 @@
 // checked against the edges and units themselves.
 //
 //   unit_in_window       the bubble that the gate saw exists on the unit's rank (same signal word,
-//                        slot, begin, iteration), and the unit started in it: not before its begin,
-//                        and not later than the latest start that the gate had read
+//                        slot, begin; and its iteration, or one that began while it was open), and
+//                        the unit started in it: not before its begin, and not later than the
+//                        latest start that the gate had read
 //   unit_before_end      the signal word was the same after the gate had taken the start time, and
 //                        the start is no later than the bubble's end plus kVisibilitySlackNs
-//   no_unit_in_hold_out  no unit started in a held-out iteration
+//   no_unit_in_hold_out  no unit started in a held-out iteration; units of failures may
+//   failure_units        units that started because the rank stood still did so between the begin
+//                        of that failure and its end plus kVisibilitySlackNs
+//   overrun_promise      per bubble id of a rank, and over all: the overrun of its units is what
+//   was
+//                        promised, or less, within three standard errors (overrun_promise.h)
+//   one_turn             of two tasks on one device none starts a unit while a unit of the other is
+//                        in progress, until that has outlived its bubble by kOverstayNs; from then
+//                        on agentd may have frozen it and given its turn away: counted
 //   units_in_order       units of one task follow each other and never overlap
 //   memory_below_cap     no memory sample lies above its task's cap; samples shortly before the
 //                        task was ended for just that are the cap at work, and only counted
@@ -20,8 +29,8 @@
 // in between, gates see the bubble end later than the edge says. kVisibilitySlackNs covers a time
 // slice of the kernel; what needed it is counted.
 //
-// Units of two tasks of one device may overlap (a cut unit waits while another task runs):
-// counted.
+// A task reads the clock for a unit's end before it gives its turn back, and for a unit's start
+// after it has got it; kTurnSlackNs covers clocks of two cores that are not quite equal.
 //
 // A rule is "not fully checked" where records are missing: dropped edges or units, the older part
 // of a long trace, clocks of different nodes. That is said, never passed over.
@@ -45,17 +54,23 @@ enum class Rule {
   kUnitInWindow,
   kUnitBeforeEnd,
   kNoUnitInHoldOut,
+  kFailureUnits,
+  kOverrunPromise,
   kUnitsInOrder,
+  kOneTurn,
   kMemoryBelowCap,
   kAttemptEndsOnce,
   kOneLiveAttempt,
   kJobEndsOnce,
 };
-inline constexpr size_t kRules = 8;
+inline constexpr size_t kRules = 11;
 // "unit_in_window", ...
 const char* RuleName(Rule rule);
 
 inline constexpr int64_t kVisibilitySlackNs = 2'000'000;
+// The shortest grace of agentd before it freezes a task whose unit outlived its bubble.
+inline constexpr int64_t kOverstayNs = 5'000'000;
+inline constexpr int64_t kTurnSlackNs = 20'000;
 // A sample above the cap this long before an end by out-of-memory is the cap at work.
 inline constexpr int64_t kMemoryEnforcedNs = 2'000'000'000;
 // How far clocks of different nodes may be apart: less overlap of attempts there proves nothing.
@@ -100,8 +115,9 @@ struct CheckResult {
   std::array<RuleResult, kRules> rules;  // by Rule
   std::vector<Violation> violations;     // in the order of rules, at most kViolationsKept each
   int64_t units_within_slack = 0;        // started after the recorded end, within the slack
-  int64_t units_of_two_tasks = 0;        // overlapped a unit of another task of the device
-  int64_t samples_enforced = 0;          // above the cap, right before the end for it
+  // Overlapped a unit of another task of the device that had outlived its bubble.
+  int64_t units_of_two_tasks = 0;
+  int64_t samples_enforced = 0;  // above the cap, right before the end for it
 
   const RuleResult& of(Rule rule) const { return rules[static_cast<size_t>(rule)]; }
   int64_t violation_count() const;

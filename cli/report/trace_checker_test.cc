@@ -210,11 +210,162 @@ TEST_F(TraceCheckerTest, CatchesAFenceThatDoesNotGrow) {
   ExpectOnly(Rule::kOneLiveAttempt);
 }
 
-TEST_F(TraceCheckerTest, CountsUnitsOfTwoTasksThatOverlap) {
+TEST_F(TraceCheckerTest, CatchesUnitsOfTwoTasksThatOverlap) {
   const int other = builder.AddTask(2, "cpu0", 90);
   builder.AddUnit(other, rank, 123, 125);
+  ExpectOnly(Rule::kOneTurn);
+  EXPECT_EQ(Check().violations[0].text,
+            "one_turn: job 2 attempt 1 on cpu0: unit 1 at 123.000 ms: starts 1.000 ms before the "
+            "end of unit 2 of job 1 attempt 1");
+}
+
+TEST_F(TraceCheckerTest, AllowsTasksThatTakeTurns) {
+  const int other = builder.AddTask(2, "cpu0", 90);
+  builder.AddUnit(other, rank, 124, 125);
+  builder.AddUnit(task, rank, 125 - 0.01, 126);  // two clocks
+  ExpectClean();
+  EXPECT_EQ(Check().of(Rule::kOneTurn).checked, 4);
+}
+
+TEST_F(TraceCheckerTest, AllowsTwoDevicesAtTheSameTime) {
+  const int other = builder.AddTask(2, "cpu1", 90);
+  builder.AddUnit(other, rank, 123, 125);
+  ExpectClean();
+}
+
+TEST_F(TraceCheckerTest, CountsAUnitBesideOneThatOutlivedItsBubble) {
+  FirstUnit().set_end_ns(TraceBuilder::Ns(121));  // frozen since 55 ms
+  const int other = builder.AddTask(2, "cpu0", 90);
+  builder.AddUnit(other, rank, 120.5, 122);
   ExpectClean();
   EXPECT_EQ(Check().units_of_two_tasks, 1);
+}
+
+TEST_F(TraceCheckerTest, AllowsAUnitInATailThatGoesOnAsTheNextHead) {
+  builder.BeginIteration(rank, 3, 200);
+  builder.BeginBubble(rank, 0, 280);
+  builder.EndIteration(rank, 300);
+  builder.AddUnit(task, rank, 282, 284);
+  builder.BeginIteration(rank, 4, 301);
+  builder.AddUnit(task, rank, 302, 303);  // its gate saw iteration 4
+  builder.EndBubble(rank, 320);
+  builder.EndIteration(rank, 400);
+  ExpectClean();
+}
+
+TEST_F(TraceCheckerTest, CatchesAUnitThatNamesAnIterationBeforeItBegan) {
+  builder.BeginIteration(rank, 3, 200);
+  builder.BeginBubble(rank, 0, 280);
+  builder.EndIteration(rank, 300);
+  builder.AddUnit(task, rank, 282, 284).set_iteration(4);
+  builder.BeginIteration(rank, 4, 301);
+  builder.EndBubble(rank, 320);
+  builder.EndIteration(rank, 400);
+  ExpectOnly(Rule::kUnitInWindow);
+}
+
+TEST_F(TraceCheckerTest, AllowsUnitsWhileTheMainJobStandsStill) {
+  builder.SetHoldOut({.block_iterations = 1, .one_in = 1});  // hold-outs do not apply
+  builder.records().erase(builder.records().begin() + static_cast<std::ptrdiff_t>(second));
+  builder.records().erase(builder.records().begin() + static_cast<std::ptrdiff_t>(first));
+  builder.BeginFailure(rank, 5000);
+  builder.AddFailureUnit(task, rank, 5010, 5020);
+  builder.AddFailureUnit(task, rank, 5021, 5040);
+  builder.BeginIteration(rank, 3, 5030);
+  builder.EndFailure(rank, 5032);
+  ExpectClean();
+  EXPECT_EQ(Check().of(Rule::kFailureUnits).checked, 2);
+}
+
+TEST_F(TraceCheckerTest, CatchesAUnitAfterTheMainJobMovedAgain) {
+  builder.BeginFailure(rank, 5000);
+  builder.BeginIteration(rank, 3, 5030);
+  builder.AddFailureUnit(task, rank, 5033, 5040);
+  ExpectOnly(Rule::kFailureUnits);
+  EXPECT_EQ(Check().violations[0].text,
+            "failure_units: job 1 attempt 1 on cpu0: unit 3 at 5033.000 ms: starts 3.000 ms after "
+            "the main job moved again");
+}
+
+TEST_F(TraceCheckerTest, CatchesAUnitBeforeTheMainJobStoodStill) {
+  builder.BeginFailure(rank, 5000);
+  builder.AddFailureUnit(task, rank, 4999, 5040);
+  ExpectOnly(Rule::kFailureUnits);
+}
+
+TEST_F(TraceCheckerTest, CatchesAUnitOfAFailureThatNeverWas) {
+  builder.AddFailureUnit(task, rank, 160, 161).set_bubble_begin_ns(TraceBuilder::Ns(155));
+  ExpectOnly(Rule::kFailureUnits);
+}
+
+TEST_F(TraceCheckerTest, CatchesAUnitOfAFailureWhoseGateSawItMove) {
+  builder.BeginFailure(rank, 5000);
+  v1::Unit& unit = builder.AddFailureUnit(task, rank, 5010, 5020);
+  unit.set_seq_after(unit.seq() + 1);
+  ExpectOnly(Rule::kFailureUnits);
+}
+
+// Bubbles of 30 ms with two units of 1 ms each, the second of which overruns by `overrun_ms` in
+// every `one_in`-th bubble.
+class OverrunPromiseTest : public ::testing::Test {
+ protected:
+  OverrunPromiseTest() {
+    rank = builder.AddRank("cpu0");
+    task = builder.AddTask(1, "cpu0", 5);
+  }
+
+  void Run(int bubbles, double overrun_ms, int one_in) {
+    for (int i = 0; i < bubbles; ++i, at_ms += 100) {
+      builder.Iteration(rank, ++number, at_ms);
+      builder.AddUnit(task, rank, at_ms + 21, at_ms + 22);
+      const double late_ms = i % one_in == 0 ? overrun_ms : 0;
+      v1::Unit& unit = builder.AddUnit(task, rank, at_ms + 49, at_ms + 50 + late_ms);
+      unit.set_latest_start_ns(29'500'000);
+    }
+  }
+
+  RuleResult Check() { return CheckTrace(builder.Read(), {}).of(Rule::kOverrunPromise); }
+
+  TraceBuilder builder;
+  int rank = 0;
+  int task = 0;
+  uint64_t number = 0;
+  double at_ms = 10;
+};
+
+TEST_F(OverrunPromiseTest, HoldsWhereUnitsOverrunAsPromised) {
+  Run(100, 0.7, 2);               // 0.35 ms a bubble; promised 0.2 * (1 + about 1.35)
+  EXPECT_EQ(Check().checked, 2);  // the bubble id, and over all
+  EXPECT_EQ(Check().violations, 0);
+}
+
+TEST_F(OverrunPromiseTest, IsBrokenByOverrunBeyondThePromise) {
+  Run(100, 0.9, 1);  // 0.9 ms a bubble; promised 0.2 * (1 + 1.9)
+  EXPECT_EQ(Check().violations, 2);
+  EXPECT_EQ(CheckTrace(builder.Read(), {}).violations[0].text,
+            "overrun_promise: head 0 of rank 0 on cpu0: 200 units in 100 bubbles overran by 90.000 "
+            "ms; promised were 58.000 ms, and 3 standard errors are 0.000 ms");
+}
+
+TEST_F(OverrunPromiseTest, FollowsWhatTheControllerPromised) {
+  builder.AddControl(rank, 1, 0.4);
+  Run(100, 0.9, 1);  // promised 0.4 * 2.9
+  EXPECT_EQ(Check().violations, 0);
+  builder.AddControl(rank, at_ms - 5, 0.05);
+  Run(100, 0.9, 1);  // and 0.05 * 2.9 from here on
+  EXPECT_EQ(Check().violations, 2);
+}
+
+TEST_F(OverrunPromiseTest, AllowsWhatChanceExplains) {
+  // Two late bubbles of a hundred, so long that the sum is above the promise, prove nothing.
+  Run(100, 45, 50);
+  EXPECT_EQ(Check().violations, 0);
+}
+
+TEST_F(OverrunPromiseTest, IsNotAppliedToAFewUnits) {
+  Run(20, 0.9, 1);
+  EXPECT_EQ(Check().checked, 0);
+  EXPECT_EQ(Check().unchecked, 40);
 }
 
 TEST_F(TraceCheckerTest, DoesNotBlameAUnitWhoseBubbleMayHaveBeenDropped) {
@@ -315,6 +466,7 @@ RC_GTEST_PROP(TraceCheckerPropertyTest, PassesEveryRunThatKeepsTheRules, (uint64
   options.is_one_forward_one_backward = *rc::gen::arbitrary<bool>();
   options.noise = *rc::gen::inRange(0, 60) / 100.0;
   options.fill_to = *rc::gen::inRange(50, 150) / 100.0;
+  options.overrun_ratio = 1;  // latest starts of the model promise nothing
   options.hold_out = {.block_iterations = *rc::gen::inRange<uint32_t>(1, 5),
                       .one_in = *rc::gen::inRange<uint32_t>(0, 9)};
   options.jobs.clear();

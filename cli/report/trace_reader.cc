@@ -1,13 +1,16 @@
 #include "cli/report/trace_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cli/control_text.h"
 #include "cli/report/edge_sequence.h"
+#include "cli/words.h"
 #include "proto/local.pb.h"
 
 namespace pipefill {
@@ -122,8 +125,11 @@ class SourceReader {
       case v1::TraceRecord::kDropped:
         return OnDropped(record.dropped());
       case v1::TraceRecord::kFillControl:
+        return OnFillControl(record.fill_control());
       case v1::TraceRecord::kFailureBegan:
+        return OnFailureBegan(record.failure_began());
       case v1::TraceRecord::kFailureEnded:
+        return OnFailureEnded(record.failure_ended());
       case v1::TraceRecord::RECORD_NOT_SET:
         ++trace_->counts.unknown;
     }
@@ -190,8 +196,49 @@ class SourceReader {
                              .time_ns = static_cast<uint64_t>(edge.time_ns()),
                              .iteration = edge.iteration(),
                              .value = static_cast<uint64_t>(edge.value())};
-    open.edges.OnEdge(event, &trace_->ranks[open.index], &trace_->counts);
+    RankTrace& rank = trace_->ranks[open.index];
+    open.edges.OnEdge(event, &rank, &trace_->counts);
+    const bool is_of_last = !rank.bubbles.empty() && rank.bubbles.back().seq == edge.seq() &&
+                            rank.bubbles.back().begin_ns == edge.time_ns();
+    if (edge.offered() && edge.kind() == v1::EDGE_KIND_BUBBLE_BEGIN && is_of_last) {
+      rank.bubbles.back().is_offered = rank.says_offered = true;
+    }
     SawTime(edge.time_ns());
+  }
+
+  void OnFailureBegan(const v1::FailureBegan& began) {
+    if (!IsTime(began.now_ns())) return Reject();
+    OpenRank& open = RankOf(began.rank_key());
+    open.edges.OnFailureBegan(began.now_ns(), began.seq(), &trace_->ranks[open.index]);
+    SawTime(began.now_ns());
+  }
+
+  void OnFailureEnded(const v1::FailureEnded& ended) {
+    if (!IsTime(ended.now_ns())) return Reject();
+    OpenRank& open = RankOf(ended.rank_key());
+    open.edges.OnFailureEnded(ended.now_ns(), &trace_->ranks[open.index]);
+    SawTime(ended.now_ns());
+  }
+
+  void OnFillControl(const v1::FillControlChanged& changed) {
+    const v1::FillControl& control = changed.control();
+    std::vector<ControlPoint>& points = trace_->ranks[RankOf(changed.rank_key()).index].controls;
+    const bool is_sound = IsTime(changed.now_ns()) && std::isfinite(control.overrun_ratio()) &&
+                          control.overrun_ratio() >= 0 && control.back_offs() >= 0 &&
+                          (points.empty() || points.back().now_ns <= changed.now_ns());
+    if (!is_sound) return Reject();
+    ControlPoint point;
+    point.now_ns = changed.now_ns();
+    point.state = Word(control.state());
+    point.text = CleanText(control.text());
+    point.overrun_ratio = control.overrun_ratio();
+    if (HasEstimate(control)) point.slowdown = control.slowdown();
+    if (HasInterval(control)) point.slowdown_low = control.slowdown_low();
+    if (HasInterval(control)) point.slowdown_high = control.slowdown_high();
+    point.budget = control.budget_ppm() / 1e6;
+    point.back_offs = control.back_offs();
+    points.push_back(std::move(point));
+    SawTime(changed.now_ns());
   }
 
   void OnBubbleNamed(const v1::BubbleNamed& named) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,101 @@ TEST(TraceReaderTest, KeepsUnitsAndTheRankTheySaw) {
   EXPECT_EQ(read.samples[0].memory_bytes, 64);
   ASSERT_EQ(read.ends.size(), 1u);
   EXPECT_EQ(read.ends[0].exit_code, 2);
+}
+
+TEST(TraceReaderTest, ABubbleMaySpanTheEdgeOfAnIteration) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.BeginIteration(rank, 1, 0);
+  builder.BeginBubble(rank, 0, 80).set_offered(true);
+  builder.EndIteration(rank, 100);
+  builder.BeginIteration(rank, 2, 101);
+  builder.EndBubble(rank, 120);
+  builder.Bubble(rank, 1, 150, 160);
+  builder.EndIteration(rank, 200);
+  const Trace trace = builder.Read();
+  EXPECT_EQ(trace.counts.malformed, 0);
+  const RankTrace& read = trace.ranks[0];
+  ASSERT_EQ(read.iterations.size(), 2u);
+  EXPECT_TRUE(read.iterations[0].is_whole);
+  EXPECT_TRUE(read.iterations[1].is_whole);
+  EXPECT_EQ(read.iterations[0].bubbles_end, 1u);
+  EXPECT_EQ(read.iterations[1].bubbles_begin, 1u);
+  EXPECT_EQ(read.bubbles[0].end_ns, TraceBuilder::Ns(120));
+  EXPECT_TRUE(read.bubbles[0].is_in_iteration);
+  EXPECT_TRUE(read.bubbles[0].is_offered);
+  EXPECT_FALSE(read.bubbles[1].is_offered);
+  EXPECT_TRUE(read.says_offered);
+}
+
+TEST(TraceReaderTest, AnIterationWhoseLastBubbleIsLostIsNotWhole) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.BeginIteration(rank, 1, 0);
+  builder.BeginBubble(rank, 0, 80);
+  builder.EndIteration(rank, 100);
+  builder.BeginIteration(rank, 2, 101);
+  builder.DropEdges(rank, 3);
+  builder.Bubble(rank, 0, 150, 160);
+  builder.EndIteration(rank, 200);
+  const Trace trace = builder.Read();
+  EXPECT_FALSE(trace.ranks[0].iterations[0].is_whole);
+  EXPECT_FALSE(trace.ranks[0].iterations[1].is_whole);
+  EXPECT_FALSE(trace.ranks[0].bubbles[0].is_closed);
+}
+
+TEST(TraceReaderTest, AFailureEndsAtTheNextEdgeOrWhenTheAgentSaysSo) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  const int task = builder.AddTask(5, "cpu0", 1);
+  builder.Iteration(rank, 1, 10);
+  builder.BeginFailure(rank, 500);
+  builder.AddFailureUnit(task, rank, 510, 520);
+  builder.Iteration(rank, 2, 700);
+  builder.EndFailure(rank, 705);
+  builder.BeginFailure(rank, 2000);
+  builder.EndFailure(rank, 2100);
+  builder.BeginFailure(rank, 3000);
+  builder.Detach(rank, 3300);
+  const Trace trace = builder.Read();
+  EXPECT_EQ(trace.counts.malformed, 0);
+  EXPECT_EQ(trace.counts.unknown, 0);
+  const RankTrace& read = trace.ranks[0];
+  ASSERT_EQ(read.failures.size(), 3u);
+  EXPECT_EQ(read.failures[0].begin_ns, TraceBuilder::Ns(500));
+  EXPECT_EQ(read.failures[0].end_ns, TraceBuilder::Ns(700));
+  EXPECT_EQ(read.failures[0].seq, 2u);
+  EXPECT_EQ(read.failures[1].end_ns, TraceBuilder::Ns(2100));
+  EXPECT_EQ(read.failures[2].end_ns, TraceBuilder::Ns(3300));
+  EXPECT_TRUE(trace.tasks[0].units[0].is_of_failure());
+}
+
+TEST(TraceReaderTest, KeepsTheCourseOfControl) {
+  TraceBuilder builder;
+  const int rank = builder.AddRank("cpu0");
+  builder.AddControl(rank, 10, 0.2);
+  v1::FillControl& later = builder.AddControl(rank, 20, 0.05);
+  later.set_state(v1::FILL_STATE_BACKED_OFF);
+  later.set_text("too\nslow");
+  later.set_hold_outs(12);
+  later.set_slowdown(0.031);
+  later.set_slowdown_low(0.022);
+  later.set_slowdown_high(0.04);
+  later.set_back_offs(1);
+  builder.AddControl(rank, 15, 0.3);  // goes back in time
+  builder.AddControl(rank, 30, std::nan(""));
+  const Trace trace = builder.Read();
+  EXPECT_EQ(trace.counts.malformed, 2);
+  const std::vector<ControlPoint>& points = trace.ranks[0].controls;
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].state, "filling");
+  EXPECT_FALSE(points[0].slowdown.has_value());
+  EXPECT_EQ(points[1].text, "too?slow");
+  EXPECT_EQ(points[1].slowdown_high, 0.04);
+  EXPECT_EQ(points[1].budget, 0.01);
+  EXPECT_EQ(ControlAt(points, TraceBuilder::Ns(9)), kNone);
+  EXPECT_EQ(ControlAt(points, TraceBuilder::Ns(10)), 0u);
+  EXPECT_EQ(ControlAt(points, TraceBuilder::Ns(25)), 1u);
 }
 
 TEST(TraceReaderTest, ReadsWhatIsBeforeATornTailAtEveryLength) {

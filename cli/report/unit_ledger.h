@@ -1,4 +1,4 @@
-// What the units of all tasks did, booked on the bubbles in which they started.
+// What the units of all tasks did, booked on the bubbles, or failures, in which they started.
 //
 // Pure.
 #ifndef CLI_REPORT_UNIT_LEDGER_H_
@@ -24,15 +24,23 @@ class UnitLedger {
 
   // REQUIRES: indices into Trace::ranks and RankTrace::bubbles.
   const BubbleEntry& entry(size_t rank, size_t bubble) const { return entries_[rank][bubble]; }
-  // The bubble of a unit: index into the bubbles of unit.rank; kNone if the trace does not have it.
+  // REQUIRES: indices into Trace::ranks and RankTrace::failures.
+  const BubbleEntry& failure_entry(size_t rank, size_t failure) const {
+    return failure_entries_[rank][failure];
+  }
+  // The bubble of a unit: index into the bubbles of unit.rank; kNone if the trace does not have it,
+  // and for units of failures.
   size_t BubbleOf(const UnitTrace& unit) const;
-  // A unit without a known bubble is all overrun.
+  // Likewise of a unit that started because the rank stood still.
+  size_t FailureOf(const UnitTrace& unit) const;
+  // A unit without a known bubble or failure is all overrun.
   UnitSplit SplitOfUnit(const UnitTrace& unit) const;
 
  private:
   const Trace& trace_;  // outlives this
   std::vector<BubbleIndex> indices_;
   std::vector<std::vector<BubbleEntry>> entries_;
+  std::vector<std::vector<BubbleEntry>> failure_entries_;
 };
 
 // Sums of untrusted numbers: stays at the largest value instead of overflowing.

@@ -122,24 +122,28 @@ CommandFixture::Result CommandFixture::Run(const std::vector<std::string>& words
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
-  const auto pass = [this](absl::Duration span) { Pass(span); };
+  const auto connect =
+      [this](const std::string& address) -> absl::StatusOr<std::unique_ptr<SchedulerClient>> {
+    scheduler.address = address;
+    return NewClient();
+  };
   CommandContext context = {
       .in = in,
       .out = out,
       .err = err,
       .clock = time,
-      .pause = pass,
-      .connect = [this, pass](const std::string& address)
-          -> absl::StatusOr<std::unique_ptr<SchedulerClient>> {
-        scheduler.address = address;
-        std::unique_ptr<SchedulerClient> client = std::make_unique<FakeClient>(scheduler, pass);
-        return client;
-      },
+      .pause = [this](absl::Duration span) { Pass(span); },
+      .connect = connect,
+      .connect_to_watch = connect,
       .working_folder = ::testing::TempDir(),
       .width = width,
   };
-  const ExitCode code = RunCommandLine(words, BasicCommands(), context);
+  const ExitCode code = RunCommandLine(words, entries, context);
   return {code, out.str(), err.str()};
+}
+
+std::unique_ptr<SchedulerClient> CommandFixture::NewClient() {
+  return std::make_unique<FakeClient>(scheduler, [this](absl::Duration span) { Pass(span); });
 }
 
 int64_t CommandFixture::UnixNsAgo(absl::Duration ago) const {

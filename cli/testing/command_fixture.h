@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/command_line.h"
 #include "client/submit/scheduler_client.h"
 #include "common/exit_code.h"
 #include "common/virtual_time.h"
@@ -79,11 +80,14 @@ class CommandFixture : public ::testing::Test {
   v1::Attempt& AddAttempt(v1::Job& job);
   // Ends the last attempt one minute ago.
   void EndAttempt(v1::Job& job, v1::EndCause cause, const std::string& text);
+  // A client of `scheduler`.
+  std::unique_ptr<SchedulerClient> NewClient();
   // Lets time pass, as a command that waits does.
   void Pass(absl::Duration span);
 
   VirtualTime time;
   FakeScheduler scheduler;
+  std::vector<CommandEntry> entries = BasicCommands();
   size_t width = 80;  // of the terminal
 
  private:

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/report/synthetic_trace.h"
 #include "cli/report/trace_reader.h"
+#include "client/pages/window_page.h"
 
 namespace pipefill {
 
@@ -64,6 +65,11 @@ void TraceBuilder::EndIteration(int rank, double at_ms) {
 }
 
 void TraceBuilder::Bubble(int rank, int slot, double begin_ms, double end_ms) {
+  BeginBubble(rank, slot, begin_ms);
+  EndBubble(rank, end_ms);
+}
+
+v1::Edge& TraceBuilder::BeginBubble(int rank, int slot, double at_ms) {
   RankState& state = ranks_[rank];
   if (!state.named[slot]) {
     state.named[slot] = true;
@@ -74,11 +80,41 @@ void TraceBuilder::Bubble(int rank, int slot, double begin_ms, double end_ms) {
     named.set_ordinal(slot);
   }
   state.slot = slot;
-  state.begin_ns = Ns(begin_ms);
-  ++state.seq;
-  AddEdge(rank, v1::EDGE_KIND_BUBBLE_BEGIN, begin_ms).set_slot(slot);
-  ++state.seq;
-  AddEdge(rank, v1::EDGE_KIND_BUBBLE_END, end_ms).set_slot(slot);
+  state.begin_ns = Ns(at_ms);
+  state.bubble_seq = ++state.seq;
+  v1::Edge& edge = AddEdge(rank, v1::EDGE_KIND_BUBBLE_BEGIN, at_ms);
+  edge.set_slot(slot);
+  return edge;
+}
+
+void TraceBuilder::EndBubble(int rank, double at_ms) {
+  ++ranks_[rank].seq;
+  AddEdge(rank, v1::EDGE_KIND_BUBBLE_END, at_ms).set_slot(ranks_[rank].slot);
+}
+
+void TraceBuilder::BeginFailure(int rank, double at_ms) {
+  ranks_[rank].failure_ns = Ns(at_ms);
+  v1::FailureBegan& began = *Add().mutable_failure_began();
+  began.set_rank_key(rank);
+  began.set_now_ns(Ns(at_ms));
+  began.set_seq(ranks_[rank].seq);
+}
+
+void TraceBuilder::EndFailure(int rank, double at_ms) {
+  v1::FailureEnded& ended = *Add().mutable_failure_ended();
+  ended.set_rank_key(rank);
+  ended.set_now_ns(Ns(at_ms));
+}
+
+v1::FillControl& TraceBuilder::AddControl(int rank, double at_ms, double overrun_ratio) {
+  v1::FillControlChanged& changed = *Add().mutable_fill_control();
+  changed.set_rank_key(rank);
+  changed.set_now_ns(Ns(at_ms));
+  v1::FillControl& control = *changed.mutable_control();
+  control.set_state(v1::FILL_STATE_FILLING);
+  control.set_overrun_ratio(overrun_ratio);
+  control.set_budget_ppm(10'000);
+  return control;
 }
 
 void TraceBuilder::DropEdges(int rank, int64_t count) {
@@ -116,13 +152,23 @@ v1::Unit& TraceBuilder::AddUnit(int task, int rank, double start_ms, double end_
   unit.set_start_ns(Ns(start_ms));
   unit.set_end_ns(Ns(end_ms));
   unit.set_cpu_ns(unit.end_ns() - unit.start_ns());
-  unit.set_seq(state.seq - 1);
-  unit.set_seq_after(state.seq - 1);
+  unit.set_seq(state.bubble_seq);
+  unit.set_seq_after(state.bubble_seq);
   unit.set_slot(state.slot);
   unit.set_bubble_begin_ns(state.begin_ns);
   unit.set_iteration(state.iteration);
   unit.set_latest_start_ns(25'000'000);
   unit.set_estimate_ns(1'000'000);
+  return unit;
+}
+
+v1::Unit& TraceBuilder::AddFailureUnit(int task, int rank, double start_ms, double end_ms) {
+  const RankState& state = ranks_[rank];
+  v1::Unit& unit = AddUnit(task, rank, start_ms, end_ms);
+  unit.set_slot(static_cast<int32_t>(kFailureSlot));
+  unit.set_seq(state.seq);
+  unit.set_seq_after(state.seq);
+  unit.set_bubble_begin_ns(state.failure_ns);
   return unit;
 }
 

@@ -41,6 +41,15 @@ class TraceBuilder {
   v1::Edge& AddEdge(int rank, v1::EdgeKind kind, double at_ms);
   void DropEdges(int rank, int64_t count);
 
+  // The halves of Bubble.
+  v1::Edge& BeginBubble(int rank, int slot, double at_ms);
+  void EndBubble(int rank, double at_ms);
+  // The rank stands still from `at_ms`, at its last edge.
+  void BeginFailure(int rank, double at_ms);
+  void EndFailure(int rank, double at_ms);
+  // Filling, with this lambda, a budget of 1 %, and no estimate yet.
+  v1::FillControl& AddControl(int rank, double at_ms, double overrun_ratio);
+
   // One iteration of 100 ms from `at_ms` with one bubble of 30 ms, from 20 to 50 ms.
   void Iteration(int rank, uint64_t number, double at_ms);
 
@@ -48,6 +57,8 @@ class TraceBuilder {
   int AddTask(int64_t job, const std::string& device, double at_ms);
   // A unit in the last bubble of `rank`; it could have started until 25 ms into it.
   v1::Unit& AddUnit(int task, int rank, double start_ms, double end_ms);
+  // A unit in the failure that `rank` is in or had last.
+  v1::Unit& AddFailureUnit(int task, int rank, double start_ms, double end_ms);
   v1::TaskSample& AddSample(int task, double at_ms, int64_t memory_bytes);
   v1::AttemptEnded& EndTask(int task, double at_ms);
 
@@ -63,6 +74,8 @@ class TraceBuilder {
     uint32_t seq = 0;
     int slot = 0;
     int64_t begin_ns = 0;
+    uint32_t bubble_seq = 0;
+    int64_t failure_ns = 0;
     std::map<int, bool> named;
   };
 
