@@ -45,6 +45,10 @@ struct CommandContext {
   // Makes the client of one schedulerd. Called at most once per command.
   std::function<absl::StatusOr<std::unique_ptr<SchedulerClient>>(const std::string& address)>
       connect;
+  // The same, of a client that gives up within about a second: for commands that ask again and
+  // again.
+  std::function<absl::StatusOr<std::unique_ptr<SchedulerClient>>(const std::string& address)>
+      connect_to_watch = nullptr;
   // Folder that relative paths on the command line start from.
   std::string working_folder;
   // host:port of schedulerd.

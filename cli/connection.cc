@@ -21,9 +21,11 @@ double RandomShare() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address,
-                                                         std::ostream* notes) {
+                                                         std::ostream* notes,
+                                                         absl::Duration timeout) {
   SchedulerClientOptions options;
   options.address = address;
+  options.call_timeout = timeout;
   options.away_hint =
       absl::StrCat("start one with 'pipefill dev --state DIR', or name another with ",
                    "--scheduler HOST:PORT or ", kSchedulerVariable);

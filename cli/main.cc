@@ -12,6 +12,7 @@
 #include "cli/dev.h"
 #include "cli/output.h"
 #include "cli/report/report_command.h"
+#include "cli/top/top_command.h"
 #include "common/clock.h"
 #include "common/environment.h"
 
@@ -28,6 +29,7 @@ size_t Columns() {
 std::vector<CommandEntry> AllCommands() {
   std::vector<CommandEntry> entries = {{AddDevCommand, "Start here"}};
   for (const CommandEntry& entry : BasicCommands()) entries.push_back(entry);
+  entries.push_back({AddTopCommand, "Cluster"});
   entries.push_back({AddReportCommand, "Cluster"});
   return entries;
 }
@@ -44,6 +46,8 @@ ExitCode Main(const std::vector<std::string>& words) {
           [](const std::string& address) {
             return Connect(address, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr);
           },
+      .connect_to_watch =
+          [](const std::string& address) { return Connect(address, nullptr, kWatchTimeout); },
       .working_folder = std::filesystem::current_path(no_folder).string(),
       .scheduler = EnvironmentOr(kSchedulerVariable, kDefaultScheduler),
       .width = Columns(),

@@ -148,6 +148,10 @@ std::string Shorten(absl::string_view text, size_t width) {
   return absl::StrCat(FirstCharacters(text, width - 3), "...");
 }
 
+std::string FitTo(absl::string_view text, size_t width, Align align) {
+  return Padded(Shorten(text, width), width, align);
+}
+
 std::string OneLine(absl::string_view text) {
   std::string line(text);
   for (char& c : line) {

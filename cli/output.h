@@ -66,6 +66,8 @@ class Facts {
 
 // At most `width` characters, the last three "..." if something was cut off. Characters, not bytes.
 std::string Shorten(absl::string_view text, size_t width);
+// Exactly `width` characters: shortened, or filled up with blanks.
+std::string FitTo(absl::string_view text, size_t width, Align align = Align::kLeft);
 // With control characters as '?': text of others cannot move the cursor.
 std::string OneLine(absl::string_view text);
 // As a shell would need it: `python3 -c 'print(1)'`.

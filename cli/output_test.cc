@@ -133,5 +133,12 @@ TEST(FormatShortCountTest, HasThreeDigitsFromTenThousandOn) {
   EXPECT_EQ(FormatShortCount(999'499'999), "999M");
 }
 
+TEST(FitToTest, ShortensOrFillsUpToTheWidth) {
+  EXPECT_EQ(FitTo("gpt", 5), "gpt  ");
+  EXPECT_EQ(FitTo("gpt", 5, Align::kRight), "  gpt");
+  EXPECT_EQ(FitTo("vision", 5), "vi...");
+  EXPECT_EQ(FitTo("\u00fcber", 5), "\u00fcber ");
+}
+
 }  // namespace
 }  // namespace pipefill

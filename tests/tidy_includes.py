@@ -56,6 +56,7 @@ ONLY_IN = {
     "SQLiteCpp/": ("scheduler/journal/",),
     "sqlite3": ("scheduler/journal/",),
     "CLI/": ("cli/", "common/daemon.cc", "tests/"),
+    "ncurses": ("cli/top/terminal.cc",),
 }
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
