@@ -400,11 +400,12 @@ void DeviceState::DrainRank(Instant now) {
 
 void DeviceState::TakeEdge(const EdgeEvent& edge) {
   NameSlot(edge.slot);
-  trace_.Append(EdgeTraceRecord(rank_->rank_key, edge));
+  const bool is_offered = window_->IsOffered(edge.slot);
+  trace_.Append(EdgeTraceRecord(rank_->rank_key, edge, is_offered));
   const auto time_ns = static_cast<int64_t>(edge.time_ns);
   if (edge.kind == EdgeKind::kIterationBegin) rank_->predictor.OnIterationBegin(time_ns);
   const bool is_break_over = rank_->is_after_break && edge.kind == EdgeKind::kBubbleBegin;
-  const EdgeEffect effect = account_.OnEdge(edge, window_->IsOffered(edge.slot));
+  const EdgeEffect effect = account_.OnEdge(edge, is_offered);
   if (is_break_over) {
     rank_->is_after_break = false;
     UpdateMode();

@@ -2,7 +2,7 @@
 
 namespace pipefill {
 
-v1::TraceRecord EdgeTraceRecord(int32_t rank_key, const EdgeEvent& edge) {
+v1::TraceRecord EdgeTraceRecord(int32_t rank_key, const EdgeEvent& edge, bool is_offered) {
   v1::TraceRecord record;
   v1::Edge& out = *record.mutable_edge();
   out.set_rank_key(rank_key);
@@ -12,6 +12,7 @@ v1::TraceRecord EdgeTraceRecord(int32_t rank_key, const EdgeEvent& edge) {
   out.set_seq(edge.seq);
   out.set_slot(static_cast<int32_t>(edge.slot));
   out.set_value(static_cast<int64_t>(edge.value));
+  out.set_offered(edge.kind == EdgeKind::kBubbleBegin && is_offered);
   return record;
 }
 

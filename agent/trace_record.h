@@ -14,7 +14,8 @@
 
 namespace pipefill {
 
-v1::TraceRecord EdgeTraceRecord(int32_t rank_key, const EdgeEvent& edge);
+// `is_offered`: for a bubble's begin, whether units may start in it; else unused.
+v1::TraceRecord EdgeTraceRecord(int32_t rank_key, const EdgeEvent& edge, bool is_offered = false);
 // `rank_key`: the rank whose signal page has the unit's generation; 0 if it is not known any more.
 v1::TraceRecord UnitTraceRecord(int32_t task_key, int32_t rank_key, const UnitRecord& unit);
 v1::TraceRecord SlotNameTraceRecord(int32_t rank_key, uint32_t slot, const SlotName& name);

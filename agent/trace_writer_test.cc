@@ -327,5 +327,11 @@ TEST(TraceRecordTest, EdgeKeepsEveryField) {
             "value: 7");
 }
 
+TEST(TraceRecordTest, OnlyTheBeginOfABubbleSaysThatItIsOffered) {
+  EXPECT_TRUE(EdgeTraceRecord(2, {.kind = EdgeKind::kBubbleBegin}, true).edge().offered());
+  EXPECT_FALSE(EdgeTraceRecord(2, {.kind = EdgeKind::kBubbleBegin}, false).edge().offered());
+  EXPECT_FALSE(EdgeTraceRecord(2, {.kind = EdgeKind::kBubbleEnd}, true).edge().offered());
+}
+
 }  // namespace
 }  // namespace pipefill
