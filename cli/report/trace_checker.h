@@ -12,7 +12,7 @@
 //                        of that failure and its end plus kVisibilitySlackNs
 //   overrun_promise      per bubble id of a rank, and over all: the overrun of its units is what
 //   was
-//                        promised, or less, within three standard errors (overrun_promise.h)
+//                        promised, or less, within stated tolerances (overrun_promise.h)
 //   one_turn             of two tasks on one device none starts a unit while a unit of the other is
 //                        in progress, until that has outlived its bubble by kOverstayNs; from then
 //                        on agentd may have frozen it and given its turn away: counted
