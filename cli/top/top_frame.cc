@@ -217,7 +217,9 @@ class FrameBuilder {
                                 {Percent(use.overrun_ns, use.bubble_ns), 7}},
                                0)});
     if (!summary.control.has_value()) {
+      line.push_back({"  " + FitTo("-", 15, Align::kRight), Style::kDim});
       rows->push_back(std::move(line));
+      if (model_.answers().IsPaused(name)) rows->push_back({{"    paused", Style::kWarn}});
       return;
     }
     const v1::FillControl& control = *summary.control;

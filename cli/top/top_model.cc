@@ -6,6 +6,13 @@
 
 namespace pipefill {
 
+bool TopAnswers::IsPaused(const std::string& main_job) const {
+  return std::any_of(main_jobs.main_jobs().begin(), main_jobs.main_jobs().end(),
+                     [&main_job](const v1::MainJobSettings& settings) {
+                       return settings.main_job() == main_job && settings.paused();
+                     });
+}
+
 void DeviceUse::Add(const DeviceUse& other) {
   iteration_ns += other.iteration_ns;
   bubble_ns += other.bubble_ns;

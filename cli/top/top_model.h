@@ -28,6 +28,9 @@ struct TopAnswers {
   v1::ListDevicesResponse devices;
   v1::ListBubblesResponse bubbles;
   v1::ListJobsResponse jobs;  // those that are not over
+  v1::ListMainJobsResponse main_jobs;
+
+  bool IsPaused(const std::string& main_job) const;
 };
 
 // Where the time of a device went lately, in parts of the time of its iterations.

@@ -19,6 +19,7 @@ absl::StatusOr<TopAnswers> FetchTopAnswers(SchedulerClient& client) {
   request.set_limit(kTopJobsMax);
   request.set_active_only(true);
   ASSIGN_OR_RETURN(answers.jobs, client.ListJobs(request));
+  ASSIGN_OR_RETURN(answers.main_jobs, client.ListMainJobs());
   return answers;
 }
 
@@ -105,12 +106,6 @@ void TopSession::Select(int step) {
   view_.selected = names[static_cast<size_t>(index)];
 }
 
-bool TopSession::IsPaused(const std::string& main_job) const {
-  const auto summaries = SummariseMainJobs(model_.answers().devices);
-  const auto found = summaries.find(main_job);
-  return found != summaries.end() && found->second.states.contains(v1::FILL_STATE_PAUSED);
-}
-
 void TopSession::Ask() {
   if (view_.selected.empty()) {
     view_.prompt = "no main job is attached: nothing to pause";
@@ -119,13 +114,13 @@ void TopSession::Ask() {
   is_asking_ = true;
   const std::string name = OneLine(view_.selected);
   view_.prompt =
-      IsPaused(view_.selected)
+      model_.answers().IsPaused(view_.selected)
           ? absl::StrCat("Resume filling ", name, "?  y = yes, any other key = no")
           : absl::StrCat("Pause filling ", name, "? It trains on.  y = yes, any other key = no");
 }
 
 void TopSession::SetPaused() {
-  const bool is_paused = IsPaused(view_.selected);
+  const bool is_paused = model_.answers().IsPaused(view_.selected);
   v1::UpdateMainJobRequest request;
   request.set_main_job(view_.selected);
   request.set_paused(!is_paused);

@@ -46,7 +46,6 @@ class TopSession {
   void Select(int step);
   void Ask();
   void SetPaused();
-  bool IsPaused(const std::string& main_job) const;
 
   SchedulerClient& client_;
   Terminal& terminal_;

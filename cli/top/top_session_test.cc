@@ -96,8 +96,9 @@ TEST_F(TopSessionTest, AnyOtherKeyLeavesItAlone) {
 }
 
 TEST_F(TopSessionTest, ResumesWhatIsPaused) {
-  scheduler.devices.mutable_devices(0)->mutable_main_rank()->mutable_control()->set_state(
-      v1::FILL_STATE_PAUSED);
+  v1::MainJobSettings& settings = *scheduler.main_jobs.add_main_jobs();
+  settings.set_main_job("gpt");
+  settings.set_paused(true);
   Run({Key::kPause, Key::kYes});
   EXPECT_TRUE(absl::StrContains(terminal.frames[1], "Resume filling gpt?"));
   ASSERT_EQ(scheduler.updated.size(), 1u);
