@@ -36,7 +36,11 @@ AgentLoop::AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_optio
     : parts_(parts),
       loop_(parts.loop),
       supervisor_(parts.loop, parts.folders, std::move(supervisor_options), *this),
-      ends_(kEndsMax) {}
+      ends_(kEndsMax),
+      controls_({.controller = parts.settings.controller,
+                 .overrun_ratio = parts.settings.predictor.overrun_ratio,
+                 .hold_out = parts.settings.window.hold_out},
+                parts.trace) {}
 
 void AgentLoop::Start(LocalService& service, SchedulerSession& session) {
   service_ = &service;
@@ -91,6 +95,7 @@ void AgentLoop::Drain() {
     state->SetParked(is_parked);
     state->Drain(now);
   }
+  controls_.Update(parts_.states, is_parked, now);
   parts_.trace.FlushIfDue(now);
 }
 
@@ -414,6 +419,8 @@ std::vector<v1::Device> AgentLoop::DescribeDevices(const ProcessTable& processes
   for (const auto& state : parts_.states) {
     devices.push_back(state->Report(processes, supervisor_.CapsOn(state->name()),
                                     supervisor_.CountOn(state->name())));
+    const v1::FillControl* control = controls_.Find(state->rank_key());
+    if (control != nullptr) *devices.back().mutable_main_rank()->mutable_control() = *control;
   }
   return devices;
 }

@@ -4,7 +4,7 @@
 //   schedulerd    --> settings        --> main job board      --> device states: gates
 //   schedulerd    --> launch, stop    --> task supervisor     --> started, ended --> schedulerd,
 //   trace timers        --> drain (10 ms)   --> device states: rings, windows, heartbeat, parked or
-//   not
+//   not; then main job controls: what filling costs --> device states: lambda, back-off
 //                 --> watch (50 ms)   --> supervisor: memory, CPU, units that overstay
 //                 --> report (1 s)    --> schedulerd: devices, bubbles, progress; ends not
 //                 acknowledged
@@ -27,6 +27,7 @@
 #include "agent/end_reports.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
+#include "agent/main_job_controls.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
 #include "agent/tasks/task_supervisor.h"
@@ -34,8 +35,6 @@
 #include "common/loop.h"
 
 namespace pipefill {
-
-using DeviceStates = std::vector<std::unique_ptr<DeviceState>>;
 
 // All outlive the loop object; `devices` and `states` have the same order.
 struct AgentParts {
@@ -55,8 +54,8 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
 
   // Takes over what a former agentd left, then starts the timers. Both outlive this object.
   void Start(LocalService& service, SchedulerSession& session);
-  // Stops all tasks (or leaves them, with keep_tasks_at_stop), tells schedulerd if it is there, then calls `done`, at the latest some seconds
-  // after `grace`.
+  // Stops all tasks (or leaves them, with keep_tasks_at_stop), tells schedulerd if it is there,
+  // then calls `done`, at the latest some seconds after `grace`.
   void Shutdown(absl::Duration grace, std::function<void()> done);
 
   // AttachHandler.
@@ -105,6 +104,7 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   EventLoop& loop_;
   TaskSupervisor supervisor_;
   EndReports ends_;
+  MainJobControls controls_;
   LocalService* service_ = nullptr;
   SchedulerSession* session_ = nullptr;
   // Of accepted connections.

@@ -187,7 +187,7 @@ bool DeviceState::OnSettingsChanged(Instant now) {
 void DeviceState::UpdateMode() {
   const RankSettings& settings = rank_->settings;
   // After a break units must wait for a bubble whose begin is known, or they would belong to none.
-  const bool is_open = settings.is_filled() && !rank_->is_after_break;
+  const bool is_open = settings.is_filled() && !rank_->is_after_break && !rank_->is_backed_off;
   const FillMode closed = settings.is_measured() ? FillMode::kReport : FillMode::kOff;
   window_->SetMode(is_open ? FillMode::kFill : closed);
   rank_->predictor.SetStaticShare(settings.static_share_ppm / 1e6);
@@ -410,6 +410,7 @@ void DeviceState::TakeEdge(const EdgeEvent& edge) {
     rank_->is_after_break = false;
     UpdateMode();
   }
+  if (effect.ended.has_value()) rank_->iterations.push_back(*effect.ended);
   if (effect.closed.has_value() && effect.closed->slot < kBubbleSlots) {
     rank_->predictor.OnLength(effect.closed->slot, effect.closed->length_ns);
   }

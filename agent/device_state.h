@@ -27,8 +27,10 @@
 #include "agent/attach_message.h"
 #include "agent/devices/device.h"
 #include "agent/learn/bubble_predictor.h"
+#include "agent/learn/overrun_guard.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
+#include "agent/main_job_control.h"
 #include "agent/page_reader.h"
 #include "agent/page_writer.h"
 #include "agent/rank_account.h"
@@ -113,6 +115,17 @@ class DeviceState {
   bool has_failure() const { return has_rank() && rank_->standstill->is_open(); }
   void SetParked(bool is_parked) { window_->SetParked(is_parked); }
 
+  // --- The slowdown controller of the main job (main_job_controls.h) ---
+
+  // What the attached rank did since the last call; nothing without one.
+  std::optional<RankObservation> TakeObservation(bool is_parked);
+  // Takes over lambda, shuts the gates or opens them, and moves the guards.
+  // REQUIRES: a rank is attached.
+  void Steer(const SlowdownControl& control);
+  // Of the attached rank; empty and 0 without one.
+  std::string main_job() const { return has_rank() ? rank_->request.main_job : std::string(); }
+  int32_t rank_key() const { return has_rank() ? rank_->rank_key : 0; }
+
   // `caps_bytes`: memory caps of the attempts here; `resident`: their number.
   v1::Device Report(const ProcessTable& processes, int64_t caps_bytes, int32_t resident) const;
   // Without a rank: the last figures of the one before, so that users find them after its end.
@@ -134,6 +147,9 @@ class DeviceState {
     int32_t rank_key = 0;                  // 0 until its page is sealed
     std::optional<Standstill> standstill;  // from then on
     std::set<uint32_t> named_slots;
+    bool is_backed_off = false;
+    std::vector<EndedIteration> iterations;   // since the last observation
+    std::map<uint32_t, OverrunGuard> guards;  // by slot
   };
   struct Gate {
     Gate(ConnectionId id, SealedPage sealed_page);
@@ -173,6 +189,9 @@ class DeviceState {
   void TakeEdge(const EdgeEvent& edge);
   void TakeUnit(const DrainedUnit& drained);
   void NameSlot(uint32_t slot);
+  bool HasOffer() const;
+  bool HasWorkingTask() const;
+  void UpdateGuards(double overrun_ratio);
   v1::BubbleStats ReportBubble(uint32_t slot, const SlotName& name) const;
   v1::BubbleStats ReportFailures() const;
   // With the names of device and rank filled in.
@@ -190,6 +209,8 @@ class DeviceState {
   // Rank keys of the newest signal pages, by generation.
   std::map<uint32_t, int32_t> rank_keys_;
 };
+
+using DeviceStates = std::vector<std::unique_ptr<DeviceState>>;
 
 }  // namespace pipefill
 

@@ -51,6 +51,8 @@ v1::BubbleStats DeviceState::MakeBubbleReport(const BubbleTotals& totals) const 
   report.set_offered_ns(totals.offered_ns);
   report.set_filled_ns(totals.filled_ns);
   report.set_overrun_ns(totals.overrun_ns);
+  report.set_units(totals.units);
+  report.set_overruns(totals.overruns);
   return report;
 }
 

@@ -107,7 +107,7 @@ EdgeEffect RankAccount::OnEdge(const EdgeEvent& edge, bool is_offered) {
       if (open_.has_value()) CountOffered(ToSigned(edge.time_ns), edge.iteration);
       break;
     case EdgeKind::kIterationEnd:
-      EndIteration(edge);
+      effect.ended = EndIteration(edge);
       break;
     case EdgeKind::kBubbleBegin:
       BeginBubble(edge, is_offered);
@@ -132,17 +132,19 @@ void RankAccount::OnEdgesDropped(uint64_t count) {
   if (open_.has_value()) AbandonBubble();
 }
 
-void RankAccount::EndIteration(const EdgeEvent& edge) {
-  if (std::exchange(is_iteration_broken_, false)) return;
+std::optional<EndedIteration> RankAccount::EndIteration(const EdgeEvent& edge) {
+  if (std::exchange(is_iteration_broken_, false)) return std::nullopt;
   const std::optional<EdgeEvent> begin = std::exchange(iteration_begin_, std::nullopt);
-  if (std::exchange(may_miss_iteration_begin_, false)) return;
+  if (std::exchange(may_miss_iteration_begin_, false)) return std::nullopt;
   if (!begin.has_value() || begin->iteration != edge.iteration || edge.time_ns < begin->time_ns) {
     ++rank_.unmatched;
-    return;
+    return std::nullopt;
   }
   const int64_t length_ns = ToSigned(edge.time_ns - begin->time_ns);
   rank_.iteration_ns += length_ns;
   iteration_lengths_.Add(length_ns);
+  return EndedIteration{
+      .number = edge.iteration, .begin_ns = ToSigned(begin->time_ns), .length_ns = length_ns};
 }
 
 void RankAccount::BeginBubble(const EdgeEvent& edge, bool is_offered) {
@@ -195,11 +197,13 @@ ClosedBubble RankAccount::CloseBubble(int64_t end_ns) {
   CountOffered(end_ns, open_->iteration);
   const int64_t counted_ns = open_->counted_until_ns.value_or(end_ns) - open_->begin_ns;
   rank_.bubble_ns += counted_ns;
+  if (!IsHeldOut(hold_out_, closed.iteration)) rank_.fillable_ns += counted_ns;
   if (closed.slot < kBubbleSlots) {
     BubbleTotals& totals = bubbles_[closed.slot];
     ++totals.count;
     totals.bubble_ns += counted_ns;
     totals.offered_ns += open_->offered_ns;
+    if (open_->offered_ns > 0) ++totals.offered;
   }
   RememberOpen(end_ns);
   return closed;
@@ -278,8 +282,11 @@ void RankAccount::Settle(const WaitingUnit& waiting, int64_t bubble_end_ns) {
                                     ToSigned(unit.cpu_ns), bubble_end_ns);
   BubbleTotals* const totals = TotalsOf(unit.slot);
   if (unit.generation == generation_ && totals != nullptr) {
+    ++totals->units;
+    if (split.overrun_ns > 0) ++totals->overruns;
     AddTo(totals->filled_ns, split.in_bubble_ns);
     AddTo(totals->overrun_ns, split.overrun_ns);
+    if (totals != &failures_) AddTo(rank_.overrun_ns, split.overrun_ns);
   }
   const auto task = tasks_.find(waiting.task_key);
   if (task == tasks_.end()) return;

@@ -56,6 +56,8 @@ struct RankTotals {
   int64_t iteration_p50_ns = 0;  // of the last 64; 0 = none yet
   int64_t iteration_ns = 0;      // of ended iterations
   int64_t bubble_ns = 0;         // of ended bubbles, with a name or without
+  int64_t fillable_ns = 0;       // of those, in iterations that are no hold-outs
+  int64_t overrun_ns = 0;        // CPU time of units after the end of their bubbles
   int64_t edges_dropped = 0;     // overwritten before they were read
   int64_t unmatched = 0;         // an end without a begin, or the other way round
 };
@@ -65,9 +67,12 @@ struct BubbleTotals {
   int64_t count = 0;
   int64_t bubble_ns = 0;
   int64_t offered_ns =
-      0;  // in iterations that are no hold-outs, with a window at the bubble's begin
+      0;                // in iterations that are no hold-outs, with a window at the bubble's begin
+  int64_t offered = 0;  // how many bubbles that was
   int64_t filled_ns = 0;   // CPU time of units, inside the bubble
   int64_t overrun_ns = 0;  // CPU time of units, after its end
+  int64_t units = 0;
+  int64_t overruns = 0;  // units with any overrun
 };
 
 // Of one task, over all ranks. Becomes part of v1.FillProgress.
@@ -86,11 +91,19 @@ struct ClosedBubble {
   int64_t length_ns = 0;
 };
 
-// What an edge tells the predictor; empty fields: nothing.
+// An iteration of which both edges were seen.
+struct EndedIteration {
+  uint64_t number = 0;
+  int64_t begin_ns = 0;
+  int64_t length_ns = 0;
+};
+
+// What an edge tells the predictor and the controller; empty fields: nothing.
 struct EdgeEffect {
   std::optional<ClosedBubble> closed;
   // Slot of the open bubble to which the memory hint applies; the bytes are in the edge.
   std::optional<uint32_t> hinted_slot;
+  std::optional<EndedIteration> ended;
 };
 
 class RankAccount {
@@ -163,7 +176,7 @@ class RankAccount {
 
   void BeginBubble(const EdgeEvent& edge, bool is_offered);
   std::optional<ClosedBubble> EndBubble(const EdgeEvent& edge);
-  void EndIteration(const EdgeEvent& edge);
+  std::optional<EndedIteration> EndIteration(const EdgeEvent& edge);
   // Counts what was offered of the open bubble up to now; from there on it goes by `iteration`.
   void CountOffered(int64_t now_ns, uint64_t iteration);
   // Counts the open bubble.

@@ -75,6 +75,28 @@ TEST_F(RankAccountTest, DoesNotCountIterationsWhoseEdgesDoNotMatch) {
   EXPECT_EQ(account_.rank().unmatched, 2);
 }
 
+TEST_F(RankAccountTest, TellsTheControllerOfIterationsWithBothEdges) {
+  account_.OnEdge(Edge(EdgeKind::kIterationBegin, 10, 0, 7), false);
+  const EdgeEffect effect = account_.OnEdge(Edge(EdgeKind::kIterationEnd, 30, 0, 7), false);
+  ASSERT_TRUE(effect.ended.has_value());
+  EXPECT_EQ(effect.ended->number, 7u);
+  EXPECT_EQ(effect.ended->begin_ns, 10 * kMs);
+  EXPECT_EQ(effect.ended->length_ns, 20 * kMs);
+  EXPECT_FALSE(account_.OnEdge(Edge(EdgeKind::kIterationEnd, 40, 0, 8), false).ended.has_value());
+}
+
+TEST_F(RankAccountTest, CountsUnitsAndOverrunsOfABubble) {
+  Begin(10, 1);
+  account_.OnUnit(kTask, UnitIn(1, 11, 2));
+  account_.OnUnit(kTask, UnitIn(1, 13, 3));
+  End(14, 2);
+  EXPECT_EQ(account_.bubble(kSlot).units, 2);
+  EXPECT_EQ(account_.bubble(kSlot).overruns, 1);
+  EXPECT_EQ(account_.bubble(kSlot).offered, 1);
+  EXPECT_EQ(account_.rank().overrun_ns, 2 * kMs);
+  EXPECT_EQ(account_.rank().fillable_ns, 4 * kMs);
+}
+
 TEST_F(RankAccountTest, ClosedBubbleGoesToThePredictorAndIntoTheSums) {
   EXPECT_FALSE(Begin(10, 1, 9).closed.has_value());
   const EdgeEffect effect = End(14, 2);
@@ -95,6 +117,7 @@ TEST_F(RankAccountTest, OffersCountOnlyWithAWindowAndOutsideHoldOuts) {
   account.OnEdge(Edge(EdgeKind::kBubbleBegin, 10, 1), true);
   account.OnEdge(Edge(EdgeKind::kBubbleEnd, 14, 2), true);
   EXPECT_EQ(account.bubble(kSlot).offered_ns, 0) << "held out";
+  EXPECT_EQ(account.rank().fillable_ns, 0) << "held out";
   Begin(10, 1, 1, false);
   End(14, 2);
   EXPECT_EQ(account_.bubble(kSlot).offered_ns, 0) << "no window";

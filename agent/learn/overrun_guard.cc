@@ -5,8 +5,8 @@
 namespace pipefill {
 
 bool OverrunGuard::Update(const BubbleUse& use, double overrun_ratio, int64_t median_ns) {
+  if (!IsDue(use)) return false;
   const int64_t bubbles = use.bubbles - before_.bubbles;
-  if (bubbles < kGuardBubbles) return false;
   const auto unit_cpu_ns = static_cast<double>(use.unit_cpu_ns - before_.unit_cpu_ns);
   const auto overrun_ns = static_cast<double>(use.overrun_ns - before_.overrun_ns);
   before_ = use;

@@ -30,6 +30,9 @@ class OverrunGuard {
   // `overrun_ratio`: lambda; `median_ns`: of the bubble's lengths. Returns whether guard_ns moved.
   bool Update(const BubbleUse& use, double overrun_ratio, int64_t median_ns);
 
+  // Whether Update would do anything.
+  bool IsDue(const BubbleUse& use) const { return use.bubbles - before_.bubbles >= kGuardBubbles; }
+
   int64_t guard_ns() const { return guard_ns_; }
 
  private:
