@@ -92,6 +92,7 @@ void WindowWriter::Publish(uint32_t slot, const BubbleWindow& published) {
   WindowEntry& entry = window().entries[slot];
   if (!published.is_offered) entry.offered.store(0, std::memory_order_release);
   entry.memory_free_bytes.store(published.memory_free_bytes, std::memory_order_release);
+  entry.earliest_start_ns.store(published.earliest_start_ns, std::memory_order_release);
   for (size_t i = 0; i < kUnitLadder; ++i) {
     entry.latest_start_ns[i].store(published.latest_start_ns[i], std::memory_order_release);
   }

@@ -19,6 +19,21 @@ constexpr int64_t kHeadRoomParts = 20;
 // Lengths that wait. A rank that never ends its iteration is learned from all the same.
 constexpr size_t kPendingMax = 4096;
 
+// Units up to this length decide between two plans, all alike.
+constexpr int64_t kUsableUnitMaxNs = 1'000'000;
+
+// Whether bubbles of these two neighbouring lengths are of two kinds.
+bool IsWideStep(int64_t shorter_ns, int64_t longer_ns) {
+  constexpr int64_t kStepMinNs = 200'000;
+  return longer_ns - shorter_ns >= std::max(kStepMinNs, shorter_ns);
+}
+
+// When a bubble that is still open is taken for one of the longer kind.
+int64_t BehindStep(int64_t shorter_ns) {
+  constexpr int64_t kBehindMinNs = 20'000;
+  return shorter_ns + std::max(kBehindMinNs, shorter_ns / 8);
+}
+
 bool IsRatio(double value) { return value > 0.0 && value < 1.0; }
 
 }  // namespace
@@ -165,36 +180,64 @@ void BubblePredictor::RebuildWindow(Slot& slot) const {
   if (!slot.is_stale) return;
   slot.is_stale = false;
   const int64_t free_bytes = slot.memory.Quantile(kMemoryShare);
+  slot.window = BubbleWindow();
   slot.window.memory_free_bytes = free_bytes - free_bytes / kHeadRoomParts;
-  slot.window.latest_start_ns.fill(kNever);
-  slot.window.verdict = Judge(slot);
-  if (slot.window.verdict == OfferVerdict::kYes) {
-    slot.window.latest_start_ns = static_share_ > 0.0 ? MakeStaticTable(slot) : MakeTable(slot);
-    // No unit may start later than the shortest.
-    if (slot.window.latest_start_ns.front() == kNever) {
-      slot.window.verdict = OfferVerdict::kUncertain;
-    }
-  }
+  if (slot.lengths.size() >= SamplesNeeded(slot)) RebuildStarts(slot);
   slot.window.is_offered = slot.window.verdict == OfferVerdict::kYes;
 }
 
-OfferVerdict BubblePredictor::Judge(const Slot& slot) const {
-  const size_t needed =
-      slot.was_learned ? std::min(kSamplesAfterChange, options_.samples_min) : options_.samples_min;
-  if (slot.lengths.size() < needed) return OfferVerdict::kTooFew;
-  const int64_t shortest_ns = absl::ToInt64Nanoseconds(options_.bubble_min);
-  return slot.lengths.Quantile(0.5) < shortest_ns ? OfferVerdict::kTooShort : OfferVerdict::kYes;
+size_t BubblePredictor::SamplesNeeded(const Slot& slot) const {
+  return slot.was_learned ? std::min(kSamplesAfterChange, options_.samples_min)
+                          : options_.samples_min;
 }
 
-UnitLadder BubblePredictor::MakeTable(const Slot& slot) const {
+void BubblePredictor::RebuildStarts(Slot& slot) const {
   const std::vector<int64_t>& sorted = slot.lengths.sorted();
-  const auto longest_ns = static_cast<int64_t>(options_.outlier_ratio *
-                                               static_cast<double>(slot.lengths.Quantile(0.5)));
-  const auto usual_end = std::upper_bound(sorted.begin(), sorted.end(), longest_ns);
-  UnitLadder table =
-      MakeStartTable(std::span(sorted.begin(), usual_end), options_.unit_ns, overrun_ratio_);
-  for (int64_t& start_ns : table) start_ns = std::max(start_ns - slot.guard_ns, kNever);
-  return table;
+  const int64_t shortest_ns = absl::ToInt64Nanoseconds(options_.bubble_min);
+  const bool is_short = slot.lengths.Quantile(0.5) < shortest_ns;
+  StartPlan best;
+  best.latest_ns.fill(kNever);
+  if (static_share_ > 0.0 && !is_short) {
+    best.latest_ns = MakeStaticTable(slot);
+  } else if (!is_short) {
+    best = PlanFrom(slot, 0);
+  }
+  for (size_t i = 1; static_share_ == 0.0 && i + options_.samples_min <= sorted.size(); ++i) {
+    if (!IsWideStep(sorted[i - 1], sorted[i]) || sorted[i] < shortest_ns) continue;
+    StartPlan plan = PlanFrom(slot, i);
+    if (plan.usable_ns > best.usable_ns) best = std::move(plan);
+  }
+  slot.window.latest_start_ns = best.latest_ns;
+  // No unit may start later than the shortest.
+  if (best.latest_ns.front() >= best.earliest_ns) {
+    slot.window.earliest_start_ns = best.earliest_ns;
+    slot.window.verdict = OfferVerdict::kYes;
+    return;
+  }
+  slot.window.latest_start_ns.fill(kNever);
+  slot.window.verdict = is_short ? OfferVerdict::kTooShort : OfferVerdict::kUncertain;
+}
+
+BubblePredictor::StartPlan BubblePredictor::PlanFrom(const Slot& slot, size_t first) const {
+  const std::span<const int64_t> lengths = std::span(slot.lengths.sorted()).subspan(first);
+  const auto longest_ns = static_cast<int64_t>(
+      options_.outlier_ratio * static_cast<double>(lengths[(lengths.size() - 1) / 2]));
+  const auto usual_end = std::upper_bound(lengths.begin(), lengths.end(), longest_ns);
+  StartPlan plan;
+  if (first > 0) plan.earliest_ns = BehindStep(slot.lengths.sorted()[first - 1]);
+  plan.latest_ns =
+      MakeStartTable(std::span(lengths.begin(), usual_end), options_.unit_ns, overrun_ratio_);
+  for (size_t i = 0; i < kUnitLadder; ++i) {
+    int64_t& latest_ns = plan.latest_ns[i];
+    latest_ns = std::max(latest_ns - slot.guard_ns, kNever);
+    if (latest_ns < plan.earliest_ns) latest_ns = kNever;
+    if (latest_ns == kNever || options_.unit_ns[i] > kUsableUnitMaxNs) continue;
+    for (const int64_t length_ns : lengths) {
+      const int64_t end_ns = std::min(length_ns, latest_ns + options_.unit_ns[i]);
+      plan.usable_ns += static_cast<double>(std::max<int64_t>(0, end_ns - plan.earliest_ns));
+    }
+  }
+  return plan;
 }
 
 UnitLadder BubblePredictor::MakeStaticTable(const Slot& slot) const {

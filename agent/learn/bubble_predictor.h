@@ -15,6 +15,11 @@
 //     that it can become the new normal, but is left out of the table. That is the careful side: a
 //     long length can only make later starts look safer.
 //
+// Some bubbles are either over at once or long: the neighbour's message is there already, or it is
+// not. Then no unit could keep the promise at the bubble's begin, and all could a little later. So
+// the lengths are also looked at without the short ones before a wide step, with starts from there
+// on; what leaves most time to fill is published.
+//
 // An iteration of another kind may show while it runs. Then nothing is offered until the next one
 // begins. That helps only if iterations are much longer than the time between two calls of OnTime,
 // and it is never complete: bubbles before the first deviation have been filled as usual by then.
@@ -69,6 +74,8 @@ struct BubbleWindow {
   OfferVerdict verdict = OfferVerdict::kTooFew;
   // Low quantile of what the rank said is free in this bubble, less a head-room; 0 = it never said.
   int64_t memory_free_bytes = 0;
+  // No unit may start before this offset; 0 = from the begin on.
+  int64_t earliest_start_ns = 0;
   // Per entry of the ladder: last offset from the bubble's begin, or kNever; see start_table.h. All
   // kNever if not offered.
   UnitLadder latest_start_ns;
@@ -151,8 +158,17 @@ class BubblePredictor {
   void Touch(Slot& slot) const;
   void TouchAll();
   void RebuildWindow(Slot& slot) const;
-  OfferVerdict Judge(const Slot& slot) const;
-  UnitLadder MakeTable(const Slot& slot) const;
+  // When units may start, and how much of all kept lengths that leaves to fill.
+  struct StartPlan {
+    int64_t earliest_ns = 0;
+    UnitLadder latest_ns;
+    double usable_ns = 0;
+  };
+
+  size_t SamplesNeeded(const Slot& slot) const;
+  void RebuildStarts(Slot& slot) const;
+  // Of the kept lengths those from `first` on.
+  StartPlan PlanFrom(const Slot& slot, size_t first) const;
   UnitLadder MakeStaticTable(const Slot& slot) const;
 
   const PredictorOptions options_;

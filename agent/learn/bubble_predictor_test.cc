@@ -152,6 +152,44 @@ TEST(BubblePredictorTest, OverrunRatioMovesEveryWindow) {
   EXPECT_EQ(StartOfMillisecond(predictor), 9'400'000);
 }
 
+// Over at once as often as not, else long.
+void LearnTwoKinds(BubblePredictor& predictor) {
+  for (int i = 0; i < 32; ++i) {
+    predictor.OnLength(kSlot, 100'000 + i * 100);
+    predictor.OnLength(kSlot, 4 * kMs);
+  }
+}
+
+TEST(BubblePredictorTest, StartsLaterWhereABubbleIsEitherOverAtOnceOrLong) {
+  BubblePredictor predictor({});
+  LearnTwoKinds(predictor);
+  const BubbleWindow& window = predictor.WindowOf(kSlot);
+  EXPECT_TRUE(window.is_offered);
+  // An eighth, or 20 us, behind the longest of the short kind.
+  EXPECT_EQ(window.earliest_start_ns, 103'100 + 20'000);
+  EXPECT_EQ(StartOfMillisecond(predictor), 3'200'000);
+}
+
+TEST(BubblePredictorTest, OffersTheLongKindAlsoWhereTheMedianIsShort) {
+  BubblePredictor predictor({});
+  LearnTwoKinds(predictor);
+  Learn(predictor, 110'000, 10);
+  EXPECT_TRUE(predictor.WindowOf(kSlot).is_offered);
+  Learn(predictor, 110'000, 52);
+  EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kTooShort);
+}
+
+TEST(BubblePredictorTest, StartsAtOnceWhereWaitingBringsNothing) {
+  BubblePredictor predictor({});
+  // Units of a millisecond and less may start at once in both kinds.
+  for (int i = 0; i < 32; ++i) {
+    predictor.OnLength(kSlot, 9 * kMs);
+    predictor.OnLength(kSlot, 20 * kMs);
+  }
+  EXPECT_TRUE(predictor.WindowOf(kSlot).is_offered);
+  EXPECT_EQ(predictor.WindowOf(kSlot).earliest_start_ns, 0);
+}
+
 TEST(BubblePredictorTest, GuardIsTakenOffEveryLatestStartOfItsSlot) {
   BubblePredictor predictor({});
   Learn(predictor, 10 * kMs, 64);

@@ -17,6 +17,7 @@ bool Gate::needs_signal() const {
 }
 
 std::optional<Opening> Gate::Look() {
+  early_ns_ = 0;
   if (signal_ == nullptr || needs_signal()) return std::nullopt;
   Opening opening = {.view = ReadSignal(*signal_)};
   seen_seq_ = opening.view.seq;
@@ -28,6 +29,8 @@ std::optional<Opening> Gate::Look() {
   if (LookForFailure(&opening)) return opening;
   opening.begin_ns = opening.view.begin_ns;
   if (!is_open || !IsOffered(opening.view, opening.now_ns)) return std::nullopt;
+  early_ns_ = EarlyNs(opening);
+  if (early_ns_ > 0) return std::nullopt;
   return opening;
 }
 
@@ -81,6 +84,15 @@ bool Gate::IsOffered(const SignalView& view, uint64_t now_ns) const {
   return IsFillAllowed(*window_, now_ns, view.iteration);
 }
 
+uint64_t Gate::EarlyNs(const Opening& opening) const {
+  const int64_t earliest_ns =
+      window_->entries[opening.view.slot].earliest_start_ns.load(std::memory_order_acquire);
+  if (earliest_ns <= 0 || opening.now_ns < opening.begin_ns) return 0;
+  const uint64_t offset_ns = opening.now_ns - opening.begin_ns;
+  const auto earliest = static_cast<uint64_t>(earliest_ns);
+  return offset_ns < earliest ? earliest - offset_ns : 0;
+}
+
 GateAnswer Gate::Deny(uint32_t seq) {
   if (answered_seq_ == seq) return GateAnswer::kClosed;
   answered_seq_ = seq;
@@ -92,6 +104,7 @@ WaitResult Gate::Wait(uint64_t timeout_ns) {
     return futex_.Wait(window_->signal_generation,
                        window_->signal_generation.load(std::memory_order_acquire), timeout_ns);
   }
+  if (early_ns_ > 0) return futex_.Wait(signal_->seq, seen_seq_, std::min(early_ns_, timeout_ns));
   if (SpinUntilChange(signal_->seq, seen_seq_)) return WaitResult::kWoken;
   return futex_.Wait(signal_->seq, seen_seq_, timeout_ns);
 }

@@ -1,8 +1,9 @@
 // Decides when a fill task's next unit may start, and waits for the moment to ask again.
 //
 // A unit starts only if, in this order: the signal page is the one that agentd means; a bubble is
-// open (with number s = seq); filling is allowed at start_ns; start_ns lies no further behind the
-// bubble's begin than the latest start for the expected length; and after all that seq is still s.
+// open (with number s = seq); filling is allowed at start_ns; start_ns lies no less behind the
+// bubble's begin than the earliest start, and no further than the latest start for the expected
+// length; and after all that seq is still s.
 // start_ns is taken before the second look at seq, so a unit is never on record as started in a
 // bubble whose end was visible at its start.
 //
@@ -78,8 +79,9 @@ class Gate {
     return opening.has_value() ? Start(*opening, estimate_ns, unit) : GateAnswer::kClosed;
   }
 
-  // Sleeps until something else may be open, at most `timeout_ns`: time that
-  // passes, a mode or a heartbeat that change do not end it. Spins first, as the window page says.
+  // Sleeps until something else may be open, at most `timeout_ns`, or until the earliest start of
+  // the bubble that the last Look saw: other time that passes, a mode or a heartbeat that change do
+  // not end it. Spins first, as the window page says.
   WaitResult Wait(uint64_t timeout_ns);
 
   // Whether the bubble in which `unit` started is still open.
@@ -87,6 +89,8 @@ class Gate {
 
  private:
   bool IsOffered(const SignalView& view, uint64_t now_ns) const;
+  // How long it is to the earliest start in the open bubble.
+  uint64_t EarlyNs(const Opening& opening) const;
   bool LookForFailure(Opening* opening) const;
   // The offset from the bubble's begin up to which the unit may start, if that lies not in the
   // past; else negative.
@@ -101,6 +105,7 @@ class Gate {
   const SignalPage* signal_ = nullptr;
   uint32_t generation_ = 0;
   uint32_t seen_seq_ = 0;  // what the last Look saw
+  uint64_t early_ns_ = 0;  // and how much too early it was
   uint32_t answered_seq_ =
       0;  // the last bubble in which a unit started or that was denied; even: none
 };

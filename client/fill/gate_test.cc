@@ -277,6 +277,21 @@ TEST_F(GateTest, DoesNotSleepThroughABubbleThatOpenedAfterItLooked) {
   EXPECT_EQ(futex_.waits, 0);
 }
 
+TEST_F(GateTest, SleepsUntilTheEarliestStartOfAnOpenBubble) {
+  window_->entries[kSlot].earliest_start_ns.store(200 * kUs);
+  OpenBubble();
+  clock_.now_ns += 50 * kUs;
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);  // and not denied
+  const uint64_t before_ns = clock_.now_ns;
+  EXPECT_EQ(gate_.Wait(100 * kMs), WaitResult::kTimedOut);
+  EXPECT_EQ(clock_.now_ns - before_ns, 150 * kUs);
+  EXPECT_EQ(TryStart(), GateAnswer::kStarted);
+  CloseBubble();
+  EXPECT_EQ(TryStart(), GateAnswer::kClosed);
+  EXPECT_EQ(gate_.Wait(kMs), WaitResult::kTimedOut);
+  EXPECT_EQ(clock_.now_ns - before_ns, 150 * kUs + kMs);
+}
+
 TEST_F(GateTest, WaitsForANewSignalPageWhileItHasNoneThatCounts) {
   gate_.SetSignal(nullptr, kGeneration);
   gate_.Wait(5 * kMs);

@@ -32,11 +32,14 @@ struct WindowEntry {
   PageField<uint32_t> offered;  // 1 = a window is published for this bubble
   uint32_t padding;
   PageField<int64_t> memory_free_bytes;
+  // No unit may start before this offset from the bubble's begin. Not 0 for bubbles that are either
+  // over at once or long: which of the two it is shows by then.
+  PageField<int64_t> earliest_start_ns;
   // Offset from the bubble's begin up to which a unit of unit_ns[i] may start, or kNever; for
   // lengths between two entries see LatestStart.
   PageField<int64_t> latest_start_ns[kUnitLadder];
 };
-static_assert(sizeof(WindowEntry) == 16 + 8 * kUnitLadder);
+static_assert(sizeof(WindowEntry) == 24 + 8 * kUnitLadder);
 
 struct WindowPage {
   PageHeader header;

@@ -61,7 +61,7 @@ def _signal_page():
 
 
 def _window_page():
-    return Page(0x444E4957, 216 + 256 * 144, {
+    return Page(0x444E4957, 216 + 256 * 152, {
         "heartbeat_ns": ("Q", 16), "mode": ("I", 24), "parked": ("I", 28), "gates": ("I", 32),
         "signal_generation": ("I", 36)})
 
@@ -108,9 +108,9 @@ class FakeAgent:
         """Takes units of any length in the bubble of `slot`; a rank is on the device."""
         for i in range(16):
             struct.pack_into("=Q", self.window.memory, 88 + 8 * i, 2**20 << i)
-            struct.pack_into("=q", self.window.memory, 216 + 144 * slot + 16 + 8 * i,
+            struct.pack_into("=q", self.window.memory, 216 + 152 * slot + 24 + 8 * i,
                              latest_start_ns)
-        struct.pack_into("=I", self.window.memory, 216 + 144 * slot, 1)
+        struct.pack_into("=I", self.window.memory, 216 + 152 * slot, 1)
         self.window["mode"] = 3
         self.window["signal_generation"] = 1
 
