@@ -130,6 +130,7 @@ AttachReply MakeReply(uint32_t signal_generation, uint32_t descriptors) {
   reply.code = static_cast<uint32_t>(AttachCode::kOk);
   reply.signal_generation = signal_generation;
   reply.descriptors = descriptors;
+  reply.turn_seat = kNoSeat;
   return reply;
 }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "agent/tasks/attempt.h"
 #include "client/pages/handshake.h"
+#include "client/pages/turn_page.h"
 #include "client/pages/window_page.h"
 
 namespace pipefill {
@@ -50,7 +51,7 @@ inline constexpr size_t kAttachMessageBytesMax = 512;
 
 AttachMessage ParseAttachMessage(absl::string_view bytes);
 
-// `descriptors` is how many pages go beside it.
+// `descriptors` is how many pages go beside it; for a task that attaches, set turn_seat after it.
 AttachReply MakeReply(uint32_t signal_generation, uint32_t descriptors);
 // A text that is too long is cut.
 AttachReply MakeRefusal(const Refusal& refusal);

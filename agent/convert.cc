@@ -80,7 +80,8 @@ absl::StatusOr<AttemptSpec> FromProto(const v1::LaunchAttempt& launch) {
                      .command = {spec.command().begin(), spec.command().end()},
                      .env = {spec.env().begin(), spec.env().end()},
                      .workdir = spec.workdir(),
-                     .memory_bytes = spec.memory_bytes()};
+                     .memory_bytes = spec.memory_bytes(),
+                     .policy_rank = launch.policy_rank()};
 }
 
 EndCause StopCauseFromProto(v1::EndCause cause) {

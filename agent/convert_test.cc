@@ -21,6 +21,7 @@ v1::LaunchAttempt GoodLaunch() {
   (*spec.mutable_env())["SEED"] = "1";
   spec.set_workdir("/data");
   spec.set_memory_bytes(1 << 20);
+  launch.set_policy_rank(-3);
   return launch;
 }
 
@@ -40,6 +41,7 @@ TEST(ConvertTest, LaunchBecomesASpecWithAllItsFields) {
   EXPECT_EQ(spec->env.at("SEED"), "1");
   EXPECT_EQ(spec->workdir, "/data");
   EXPECT_EQ(spec->memory_bytes, 1 << 20);
+  EXPECT_EQ(spec->policy_rank, -3);
 }
 
 TEST(ConvertTest, RefusesWhatCannotBeRun) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/convert.h"
+#include "agent/devices/process_stat.h"
 #include "agent/trace_record.h"
 #include "common/log.h"
 
@@ -46,15 +47,19 @@ absl::StatusOr<std::unique_ptr<DeviceState>> DeviceState::Create(const Device& d
                                                                  const Surroundings& surroundings) {
   absl::StatusOr<std::unique_ptr<WindowWriter>> window = WindowWriter::Create(options.window);
   if (!window.ok()) return window.status();
+  absl::StatusOr<std::unique_ptr<TurnBoard>> turns = TurnBoard::Create();
+  if (!turns.ok()) return turns.status();
   return std::unique_ptr<DeviceState>(
-      new DeviceState(device, options, *std::move(window), surroundings));
+      new DeviceState(device, options, *std::move(window), *std::move(turns), surroundings));
 }
 
 DeviceState::DeviceState(const Device& device, const DeviceOptions& options,
-                         std::unique_ptr<WindowWriter> window, const Surroundings& surroundings)
+                         std::unique_ptr<WindowWriter> window, std::unique_ptr<TurnBoard> turns,
+                         const Surroundings& surroundings)
     : device_(device),
       options_(options),
       window_(std::move(window)),
+      turns_(std::move(turns)),
       trace_(surroundings.trace),
       main_jobs_(surroundings.main_jobs),
       account_(options.window.hold_out) {}
@@ -92,10 +97,20 @@ AttachAnswer DeviceState::AttachTask(const Peer& peer, const AttemptKey& key) {
   }
   absl::StatusOr<SealedPage> page = MakeTaskPage();
   if (!page.ok()) return NoPage(page.status());
+  const std::optional<uint32_t> turn_seat = turns_->TakeSeat(seat.policy_rank);
+  if (!turn_seat.has_value()) {
+    return Refusal{.code = AttachCode::kBusy,
+                   .text = absl::StrCat("attach: device ", name(), " has ", kSeats,
+                                        " tasks with a gate; it takes no more")};
+  }
   seat.gate.emplace(peer.connection, *std::move(page));
+  seat.gate->pid = peer.pid;
+  seat.gate->turn_seat = *turn_seat;
   PageGrant grant = SignalGrant();
-  grant.descriptors.insert(grant.descriptors.begin(),
-                           {window_->descriptor(), seat.gate->page.descriptor()});
+  grant.turn_seat = *turn_seat;
+  grant.descriptors.insert(
+      grant.descriptors.begin(),
+      {window_->descriptor(), seat.gate->page.descriptor(), turns_->descriptor()});
   return grant;
 }
 
@@ -241,6 +256,7 @@ void DeviceState::CloseGate(TaskSeat& seat) {
   const TaskView view = seat.gate->reader.View();
   seat.bubbles_denied_before += view.bubbles_denied;
   seat.unit_estimate_ns = view.unit_estimate_ns;
+  turns_->LeaveSeat(seat.gate->turn_seat);
   seat.gate.reset();
   UpdateGateCount();
 }
@@ -256,6 +272,7 @@ void DeviceState::AddTask(const AttemptSpec& spec, pid_t pid, Instant now) {
   if (tasks_.contains(spec.key)) return;
   TaskSeat& seat = tasks_[spec.key];
   seat.task_key = trace_.NextTaskKey();
+  seat.policy_rank = spec.policy_rank;
   v1::TraceRecord record;
   v1::TaskAttached& attached = *record.mutable_task_attached();
   attached.set_task_key(seat.task_key);
@@ -288,6 +305,20 @@ v1::FillProgress DeviceState::RemoveTask(const AttemptKey& key, const AttemptEnd
   account_.ForgetTask(found->second.task_key);
   tasks_.erase(found);
   return progress;
+}
+
+bool DeviceState::IsRunning(uint32_t turn_seat, Instant now) const {
+  for (const auto& [key, seat] : tasks_) {
+    if (!seat.gate.has_value() || seat.gate->turn_seat != turn_seat) continue;
+    const TaskView view = seat.gate->reader.View();
+    if (!view.unit_start.has_value()) return false;
+    // Most units are over long before; one that is not may belong to a task that somebody has
+    // stopped.
+    if (now - *view.unit_start <= TurnBoard::kStuckAfter) return true;
+    const std::optional<ProcessStat> process = ReadProcess(seat.gate->pid);
+    return process.has_value() && process->state != 'T' && process->state != 't';
+  }
+  return false;
 }
 
 ConnectionId DeviceState::GateOf(const AttemptKey& key) const {
@@ -354,6 +385,7 @@ void DeviceState::SampleTask(const AttemptKey& key, const TaskUse& use, Instant 
 
 void DeviceState::Drain(Instant now) {
   window_->Heartbeat(now);
+  turns_->Watch(now, [&](uint32_t turn_seat) { return IsRunning(turn_seat, now); });
   // Tasks first: a unit's bubble must not be over in the account before its edges were read.
   std::vector<DrainedUnit> units;
   for (auto& [key, seat] : tasks_) DrainTask(seat, now, units);

@@ -1,5 +1,5 @@
-// One device while agentd runs: its window page, the main rank that is attached, the tasks that
-// live on it, what is learned about the rank's bubbles, and the accounts.
+// One device while agentd runs: its window page and turn page, the main rank that is attached, the
+// tasks that live on it, what is learned about the rank's bubbles, and the accounts.
 //
 //   rank:  none --AttachRank--> waiting --OnMapped--> attached --OnConnectionEnded--> none
 //                                         page sealed,          generation raised,
@@ -39,6 +39,7 @@
 #include "agent/tasks/task_machine.h"
 #include "agent/tasks/task_supervisor.h"
 #include "agent/trace_writer.h"
+#include "agent/turn_board.h"
 #include "common/instant.h"
 #include "common/sealed_page.h"
 #include "proto/types.pb.h"
@@ -157,9 +158,12 @@ class DeviceState {
     SealedPage page;
     TaskReader reader;
     bool is_sealed = false;
+    pid_t pid = 0;
+    uint32_t turn_seat = kNoSeat;
   };
   struct TaskSeat {
     int32_t task_key = 0;
+    int32_t policy_rank = 0;
     std::optional<Gate> gate;
     int64_t bubbles_denied_before = 0;  // by gates that are gone
     int64_t unit_estimate_ns = 0;
@@ -171,12 +175,15 @@ class DeviceState {
   };
 
   DeviceState(const Device& device, const DeviceOptions& options,
-              std::unique_ptr<WindowWriter> window, const Surroundings& surroundings);
+              std::unique_ptr<WindowWriter> window, std::unique_ptr<TurnBoard> turns,
+              const Surroundings& surroundings);
 
   void CompleteRank(Instant now);
   void EndRank(Instant now);
   void CloseGate(TaskSeat& seat);
   void UpdateGateCount();
+  // Whether the task with this turn seat has a unit in progress and has not been stopped.
+  bool IsRunning(uint32_t turn_seat, Instant now) const;
   bool has_rank() const { return rank_.has_value() && rank_->rank_key != 0; }
 
   void DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units);
@@ -200,6 +207,7 @@ class DeviceState {
   const Device& device_;
   const DeviceOptions options_;
   const std::unique_ptr<WindowWriter> window_;
+  const std::unique_ptr<TurnBoard> turns_;
   TraceWriter& trace_;
   const MainJobBoard& main_jobs_;
   RankAccount account_;

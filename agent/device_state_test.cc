@@ -145,7 +145,7 @@ TEST_F(DeviceStateTest, PagesAreSealedOnceTheirWriterHasMappedThem) {
 
 TEST_F(DeviceStateTest, TasksSeeTheSignalPageOnlyOnceItIsSealed) {
   state_->AttachRank({.connection = 1, .pid = 4711, .uid = 0}, {.main_job = "gpt", .device = ""});
-  EXPECT_THAT(AttachTask(2, 1).descriptors, SizeIs(2));
+  EXPECT_THAT(AttachTask(2, 1).descriptors, SizeIs(3));
   const uint32_t generation = (*window_)->signal_generation.load();
   state_->OnMapped(1, AtMs(0));
   EXPECT_EQ((*window_)->signal_generation.load(), generation + 1);

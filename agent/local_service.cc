@@ -245,8 +245,9 @@ bool LocalService::AnswerAttach(Connection& connection, const AttachAnswer& answ
   }
   const auto& grant = std::get<PageGrant>(answer);
   connection.role = role;
-  const AttachReply reply =
+  AttachReply reply =
       MakeReply(grant.signal_generation, static_cast<uint32_t>(grant.descriptors.size()));
+  reply.turn_seat = grant.turn_seat;
   return Send(connection, {reinterpret_cast<const char*>(&reply), sizeof(reply)},
               grant.descriptors);
 }

@@ -30,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "agent/attach_message.h"
+#include "client/pages/turn_page.h"
 #include "common/file_descriptor.h"
 #include "common/loop.h"
 
@@ -50,6 +51,7 @@ struct Peer {
 struct PageGrant {
   uint32_t signal_generation = 0;
   std::vector<int> descriptors;
+  uint32_t turn_seat = kNoSeat;  // of a task that attaches
 };
 
 using AttachAnswer = std::variant<PageGrant, Refusal>;

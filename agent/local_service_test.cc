@@ -66,7 +66,9 @@ class DiaryHandler : public AttachHandler {
   AttachAnswer OnAttachTask(const Peer& peer, const TaskRequest& request) override {
     last_peer = peer;
     diary.push_back(absl::StrCat("task ", request.key.job.value()));
-    if (request.key.job == JobId(1)) return PageGrant{.descriptors = {page_, page_}};
+    if (request.key.job == JobId(1)) {
+      return PageGrant{.descriptors = {page_, page_, page_, page_}, .turn_seat = 5};
+    }
     return Refusal{.code = AttachCode::kUnknown, .text = "attach: no such attempt"};
   }
   void OnMapped(ConnectionId) override { diary.push_back("mapped"); }
@@ -194,6 +196,7 @@ TEST_F(LocalServiceTest, RankGetsItsPagesMapsThemAndLeaves) {
     EXPECT_EQ(reply->message.signal_generation, 7u);
     EXPECT_EQ(reply->message.descriptors, 2u);
     EXPECT_EQ(reply->descriptors, 2);
+    EXPECT_EQ(reply->message.turn_seat, kNoSeat);
     EXPECT_EQ(handler_.last_peer.pid, getpid());
     EXPECT_EQ(handler_.last_peer.uid, geteuid());
     client.Send(Bytes(Bare(MessageType::kMapped)));
@@ -206,13 +209,17 @@ TEST_F(LocalServiceTest, TaskMayAskForTheSignalPageAgainAndIsToldToStop) {
   ASSERT_TRUE(Start().ok());
   Client client(options_.path);
   client.Send(Bytes(TaskMessage(1)));
-  ASSERT_TRUE(client.Receive().has_value());
+  const std::optional<Reply> attached = client.Receive();
+  ASSERT_TRUE(attached.has_value());
+  EXPECT_EQ(attached->descriptors, 4);
+  EXPECT_EQ(attached->message.turn_seat, 5u);
   client.Send(Bytes(Bare(MessageType::kMapped)));
   client.Send(Bytes(Bare(MessageType::kSignalRequest)));
   const std::optional<Reply> reply = client.Receive();
   ASSERT_TRUE(reply.has_value());
   EXPECT_EQ(reply->message.signal_generation, 8u);
   EXPECT_EQ(reply->descriptors, 1);
+  EXPECT_EQ(reply->message.turn_seat, kNoSeat);
   runner_.Do([&] { service_->SendStop(handler_.last_peer.connection); });
   const std::optional<Reply> stop = client.Receive();
   ASSERT_TRUE(stop.has_value());

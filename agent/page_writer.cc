@@ -8,16 +8,12 @@
 #include <cstddef>
 
 #include "client/pages/task_page.h"
+#include "client/pages/turn_page.h"
 #include "common/check.h"
 #include "common/status.h"
 
 namespace pipefill {
 namespace {
-
-// Pages are shared between processes, so the futex is not a private one.
-void WakeAll(const PageField<uint32_t>& word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
 
 template <typename Page>
 absl::StatusOr<SealedPage> MakePage(const char* name, PageKind kind) {
@@ -37,6 +33,15 @@ absl::StatusOr<SealedPage> MakeSignalPage() {
 
 absl::StatusOr<SealedPage> MakeTaskPage() {
   return MakePage<TaskPage>("pipefill-task", PageKind::kTask);
+}
+
+absl::StatusOr<SealedPage> MakeTurnPage() {
+  return MakePage<TurnPage>("pipefill-turn", PageKind::kTurn);
+}
+
+// Pages are shared between processes, so the futex is not a private one.
+void WakeAll(const PageField<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 absl::StatusOr<std::unique_ptr<WindowWriter>> WindowWriter::Create(const WindowOptions& options) {

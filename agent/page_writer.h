@@ -78,9 +78,13 @@ class WindowWriter {
 void WakeGates(const SignalPage& page);
 
 // Zeroed pages with their header filled. Not sealed against writing: call SealWriter once the rank
-// or task has mapped it.
+// or task has mapped it; never on a turn page, which all tasks of a device write.
 absl::StatusOr<SealedPage> MakeSignalPage();
 absl::StatusOr<SealedPage> MakeTaskPage();
+absl::StatusOr<SealedPage> MakeTurnPage();
+
+// Wakes whoever waits at a word of a page, in all processes.
+void WakeAll(const PageField<uint32_t>& word);
 
 }  // namespace pipefill
 

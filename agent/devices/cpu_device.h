@@ -30,7 +30,7 @@ struct CpuDeviceOptions {
   std::string name;
   std::vector<int> cores;  // sorted, not empty
   int64_t memory_bytes = 0;
-  int32_t resident_limit = 1;
+  int32_t resident_limit = 2;
   TaskPriority priority = TaskPriority::kIdle;
   IdleGroup idle_group = {};  // with kIdle
 };

@@ -24,7 +24,7 @@ struct DeviceDescription {
   std::string backend;  // "cpu"
   std::string detail;   // for people: "cores 0-3"
   int64_t memory_bytes = 0;
-  int32_t resident_limit = 1;
+  int32_t resident_limit = 2;
 };
 
 class Device {

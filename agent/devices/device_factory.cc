@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "agent/devices/cpu_device.h"
+#include "client/pages/turn_page.h"
 #include "common/quantity.h"
 #include "common/status.h"
 
@@ -17,7 +18,7 @@ namespace pipefill {
 namespace {
 
 constexpr size_t kNameMax = 32;
-constexpr int32_t kResidentLimitMax = 64;
+constexpr int32_t kResidentLimitDefault = 2;
 
 // Makes one device after the other and remembers what is taken.
 class Factory {
@@ -95,11 +96,12 @@ class Factory {
 
   absl::StatusOr<int32_t> ResidentLimit(const v1::DeviceConfig& config) const {
     const int32_t limit = config.resident_limit();
-    if (limit < 0 || limit > kResidentLimitMax) {
-      return Error("resident_limit",
-                   absl::StrCat(limit, " is not in 1..", kResidentLimitMax, "; absent means 1"));
+    // Each task needs a seat in the turn page of the device.
+    if (limit < 0 || limit > static_cast<int32_t>(kSeats)) {
+      return Error("resident_limit", absl::StrCat(limit, " is not in 1..", kSeats,
+                                                  "; absent means ", kResidentLimitDefault));
     }
-    return limit == 0 ? 1 : limit;
+    return limit == 0 ? kResidentLimitDefault : limit;
   }
 
   absl::StatusOr<TaskPriority> Priority(const v1::DeviceConfig& config) const {

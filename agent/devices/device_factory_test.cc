@@ -47,7 +47,7 @@ TEST_F(MakeDevicesTest, MakesThemInOrderWithTheDefaults) {
   EXPECT_EQ(description.backend, "cpu");
   EXPECT_EQ(description.detail, "core 1");
   EXPECT_EQ(description.memory_bytes, 4 * kGiB);
-  EXPECT_EQ(description.resident_limit, 1);
+  EXPECT_EQ(description.resident_limit, 2);
 }
 
 TEST_F(MakeDevicesTest, TakesWhatIsSet) {
@@ -116,7 +116,9 @@ TEST_F(MakeDevicesTest, RefusesUnknownPriorityAndLimit) {
   EXPECT_EQ(Refusal(), "devices[1].priority: \"high\" is unknown; use \"idle\" or \"normal\"");
   second().clear_priority();
   second().set_resident_limit(-1);
-  EXPECT_EQ(Refusal(), "devices[1].resident_limit: -1 is not in 1..64; absent means 1");
+  EXPECT_EQ(Refusal(), "devices[1].resident_limit: -1 is not in 1..8; absent means 2");
+  second().set_resident_limit(9);
+  EXPECT_EQ(Refusal(), "devices[1].resident_limit: 9 is not in 1..8; absent means 2");
 }
 
 }  // namespace

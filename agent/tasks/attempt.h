@@ -42,6 +42,7 @@ struct AttemptSpec {
   std::map<std::string, std::string> env;  // of the user
   std::string workdir;                     // absolute; empty = the attempt's own folder
   int64_t memory_bytes = 0;                // cap on the resident memory of all its processes
+  int32_t policy_rank = 0;  // among tasks of a device: lower goes first, equal ones share alike
 };
 
 // Values equal those of pipefill.v1.EndCause.

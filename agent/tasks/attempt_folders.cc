@@ -54,8 +54,8 @@ nlohmann::json ToJson(const AttemptRecord& record) {
       {"job", record.key.job.value()},     {"attempt", record.key.attempt.value()},
       {"fence", record.key.fence.value()}, {"job_name", record.job_name},
       {"device", record.device},           {"memory_bytes", record.memory_bytes},
-      {"boot_id", record.boot_id},         {"keeper", ToJson(record.keeper)},
-      {"leader", ToJson(record.leader)}};
+      {"policy_rank", record.policy_rank}, {"boot_id", record.boot_id},
+      {"keeper", ToJson(record.keeper)},   {"leader", ToJson(record.leader)}};
   if (record.stop.has_value()) {
     json["stop"] = {{"cause", static_cast<int>(record.stop->cause)}, {"text", record.stop->text}};
   }
@@ -139,6 +139,7 @@ std::optional<AttemptRecord> ParseRecord(const std::string& text) {
                           .job_name = fields.TakeText("job_name"),
                           .device = fields.TakeText("device"),
                           .memory_bytes = fields.Take<int64_t>("memory_bytes"),
+                          .policy_rank = fields.Take<int32_t>("policy_rank"),
                           .boot_id = fields.TakeText("boot_id"),
                           .keeper = keeper.value_or(ProcessId()),
                           .leader = leader.value_or(ProcessId()),

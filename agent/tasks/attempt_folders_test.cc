@@ -99,6 +99,7 @@ AttemptRecord RecordOf(int64_t job) {
           .job_name = "sort \"it\"",
           .device = "cpu0",
           .memory_bytes = 4096,
+          .policy_rank = -2,
           .boot_id = "boot",
           .keeper = {.pid = 4710, .start_ticks = 98},
           .leader = {.pid = 4711, .start_ticks = 99},
@@ -117,6 +118,7 @@ TEST_F(AttemptFoldersTest, RemembersAttemptsOverARestart) {
   EXPECT_EQ(records[0].job_name, "sort \"it\"");
   EXPECT_EQ(records[0].device, "cpu0");
   EXPECT_EQ(records[0].memory_bytes, 4096);
+  EXPECT_EQ(records[0].policy_rank, -2);
   EXPECT_EQ(records[0].boot_id, "boot");
   EXPECT_EQ(records[0].keeper, RecordOf(1).keeper);
   EXPECT_EQ(records[0].leader, RecordOf(1).leader);
@@ -166,7 +168,8 @@ TEST_F(AttemptFoldersTest, RemovesTheRecordOfThatAttemptOnly) {
 TEST_F(AttemptFoldersTest, DropsRecordsThatMakeNoSense) {
   const std::string good =
       "{\"job\":1,\"attempt\":1,\"fence\":1,\"job_name\":\"n\",\"device\":\"d\","
-      "\"memory_bytes\":1,\"boot_id\":\"b\",\"keeper\":{\"pid\":7,\"start_ticks\":1},"
+      "\"memory_bytes\":1,\"policy_rank\":0,\"boot_id\":\"b\",\"keeper\":{\"pid\":7,\"start_"
+      "ticks\":1},"
       "\"leader\":{\"pid\":8,\"start_ticks\":1}}";
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = good;

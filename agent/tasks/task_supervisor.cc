@@ -93,7 +93,8 @@ bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& ever
                             .command = {},
                             .env = {},
                             .workdir = "",
-                            .memory_bytes = record.memory_bytes};
+                            .memory_bytes = record.memory_bytes,
+                            .policy_rank = record.policy_rank};
   TaskLimits limits = options_.limits;
   limits.memory_bytes = spec.memory_bytes;
   Task& task = *tasks_.emplace(key, std::make_unique<Task>(spec, limits)).first->second;
@@ -142,6 +143,7 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
                  .job_name = spec.job_name,
                  .device = spec.device,
                  .memory_bytes = spec.memory_bytes,
+                 .policy_rank = spec.policy_rank,
                  .boot_id = boot_id_,
                  .keeper = {},
                  .leader = {},

@@ -6,6 +6,7 @@
 
 #include "client/pages/signal_page.h"
 #include "client/pages/task_page.h"
+#include "client/pages/turn_page.h"
 #include "client/pages/window_page.h"
 
 namespace pipefill::sdk {
@@ -19,6 +20,8 @@ constexpr PageExpectation kWindow = {
     .kind = PageKind::kWindow, .size_bytes = sizeof(WindowPage), .access = PageAccess::kRead};
 constexpr PageExpectation kTask = {
     .kind = PageKind::kTask, .size_bytes = sizeof(TaskPage), .access = PageAccess::kReadWrite};
+constexpr PageExpectation kTurn = {
+    .kind = PageKind::kTurn, .size_bytes = sizeof(TurnPage), .access = PageAccess::kReadWrite};
 
 MessageHeader Header(MessageType type, size_t size_bytes) {
   return {.magic = kHandshakeMagic,
@@ -103,12 +106,14 @@ Error MapRankPages(const Message& message, RankPages* pages) {
 
 Error MapTaskPages(const Message& message, TaskPages* pages) {
   const size_t count = message.descriptor_count;
-  if (count != 2 && count != 3) return WrongDescriptorCount(count);
+  if (count != 3 && count != 4) return WrongDescriptorCount(count);
   Error error = PageMapping::Map(message.descriptors[0].get(), kWindow, &pages->window);
   if (!error.ok()) return error;
   error = PageMapping::Map(message.descriptors[1].get(), kTask, &pages->task);
-  if (!error.ok() || count == 2) return error;
-  return PageMapping::Map(message.descriptors[2].get(), kSignalForTask, &pages->signal);
+  if (!error.ok()) return error;
+  error = PageMapping::Map(message.descriptors[2].get(), kTurn, &pages->turn);
+  if (!error.ok() || count == 3) return error;
+  return PageMapping::Map(message.descriptors[3].get(), kSignalForTask, &pages->signal);
 }
 
 }  // namespace
@@ -158,6 +163,10 @@ Error AttachTask(const AttachTaskRequest& request, const AgentAddress& address, 
   error = MapTaskPages(message, &attached);
   if (!error.ok()) return error;
   attached.signal_generation = reply.signal_generation;
+  if (reply.turn_seat >= kSeats) {
+    return {PF_SYSTEM, "answer refused: turn_seat=" + std::to_string(reply.turn_seat)};
+  }
+  attached.turn_seat = reply.turn_seat;
   error = ConfirmMapped(&attached.connection);
   if (error.ok()) *pages = std::move(attached);
   return error;

@@ -14,6 +14,7 @@
 #include "client/attach/connection.h"
 #include "client/attach/page_mapping.h"
 #include "client/pages/handshake.h"
+#include "client/pages/turn_page.h"
 #include "client/platform/clock.h"
 #include "client/platform/error.h"
 
@@ -31,13 +32,14 @@ struct RankPages {
   PageMapping window;
 };
 
-// `connection`, `window` and `task` are there after success; `signal` only while a rank is
-// attached.
+// All but `signal` are there after success; that only while a rank is attached.
 struct TaskPages {
   Connection connection;
   PageMapping window;
   PageMapping task;  // writable
+  PageMapping turn;  // writable
   PageMapping signal;
+  uint32_t turn_seat = kNoSeat;  // less than kSeats after success
   // Which signal page that is, or that there is none: see WindowPage::signal_generation.
   uint32_t signal_generation = 0;
   // What agentd said, also after an error; kOk if it said nothing.

@@ -26,7 +26,7 @@ namespace pipefill::sdk {
 // One message as it came in: input, to be checked.
 struct Message {
   static constexpr size_t kBytesMax = 1024;
-  static constexpr size_t kDescriptorsMax = 3;
+  static constexpr size_t kDescriptorsMax = 4;
 
   alignas(8) std::array<char, kBytesMax> bytes;
   size_t size_bytes = 0;

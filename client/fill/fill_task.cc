@@ -51,12 +51,15 @@ FillTask::FillTask(const Options& options, TaskPages pages, std::optional<Identi
 
 void FillTask::TakePages(TaskPages pages) {
   gate_.reset();
+  turn_.reset();
   link_.reset();
   window_ = std::move(pages.window);
   task_ = std::move(pages.task);
   stats_before_page_ = stats_;
   link_.emplace(std::move(pages.connection), std::move(pages.signal), pages.signal_generation);
+  turn_page_ = std::move(pages.turn);
   gate_.emplace(window_.As<const WindowPage>(), clock_, futex_);
+  turn_.emplace(turn_page_.As<TurnPage>(), pages.turn_seat, clock_, futex_);
   ShowExpected();
   page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
 }
@@ -69,7 +72,9 @@ void FillTask::Redial() {
                  clock_, &pages);
   if (error.ok()) {
     redial_pause_ns_ = kRedialNs;
-    return TakePages(std::move(pages));
+    turn_->StopWanting();  // in the page of the tasks that are still with the agentd before
+    TakePages(std::move(pages));
+    return turn_->Want(ExpectedNs());
   }
   if (pages.answer == AttachCode::kUnknown) identity_.reset();
   redial_at_ns_ = clock_.NowNs() + redial_pause_ns_;
@@ -114,7 +119,7 @@ std::unique_ptr<FillTask> FillTask::Refuse(const Options& options) {
 }
 
 FillTask::Outcome FillTask::NextUnit(uint32_t label, uint64_t timeout_ns) {
-  EndUnit();
+  FinishUnit();
   label_ = std::min<uint32_t>(label, kLabels - 1);
   range_.reset();
   return Next(timeout_ns);
@@ -122,7 +127,7 @@ FillTask::Outcome FillTask::NextUnit(uint32_t label, uint64_t timeout_ns) {
 
 FillTask::Outcome FillTask::NextElastic(uint32_t label, SizeRange range, uint64_t timeout_ns,
                                         uint32_t* size) {
-  EndUnit();
+  FinishUnit();
   label_ = std::min<uint32_t>(label, kLabels - 1);
   range_ = range;
   size_ = gate_.has_value() ? range.min : range.max;
@@ -138,41 +143,65 @@ FillTask::Outcome FillTask::Next(uint64_t timeout_ns) {
     StartUnit();
     return Outcome::kStarted;
   }
+  const Outcome outcome = WaitForUnit(timeout_ns);
+  if (outcome != Outcome::kStarted) turn_->StopWanting();
+  return outcome;
+}
+
+FillTask::Outcome FillTask::WaitForUnit(uint64_t timeout_ns) {
   ShowExpected();
+  turn_->Want(ExpectedNs());
   const uint64_t begin_ns = clock_.NowNs();
   for (;;) {
-    const GateAnswer answer = AskGate();
+    const Step step = AskGate();
     if (link_->should_stop()) return Outcome::kStop;
-    if (answer == GateAnswer::kStarted) return Outcome::kStarted;
+    if (step == Step::kStarted) return Outcome::kStarted;
     const uint64_t waited_ns = clock_.NowNs() - begin_ns;
     if (waited_ns >= timeout_ns) return Outcome::kLater;
     const uint64_t left_ns = std::min(timeout_ns - waited_ns, kLookAgainNs);
-    if (gate_->Wait(left_ns) == WaitResult::kInterrupted) return Outcome::kLater;
+    if (WaitAfter(step, left_ns) == WaitResult::kInterrupted) return Outcome::kLater;
   }
 }
 
-GateAnswer FillTask::AskGate() {
+WaitResult FillTask::WaitAfter(Step step, uint64_t timeout_ns) {
+  if (step == Step::kOthersTurn) return turn_->Wait(timeout_ns);
+  turn_->GiveUp();
+  return gate_->Wait(timeout_ns);
+}
+
+FillTask::Step FillTask::AskGate() {
   link_->Poll(0);
   if (link_->is_closed() && !link_->should_stop()) Redial();
   if (link_->should_stop() || link_->is_closed()) {
     gate_->SetSignal(nullptr, link_->signal_generation());
-    return GateAnswer::kClosed;
+    return Step::kGateShut;
   }
   gate_->SetSignal(link_->signal(), link_->signal_generation());
   if (gate_->needs_signal()) {
     FetchSignal(kLookAgainNs);
-    if (link_->should_stop()) return GateAnswer::kClosed;
+    if (link_->should_stop()) return Step::kGateShut;
   }
-  const std::optional<Opening> opening = gate_->Look();
-  if (!opening.has_value()) return GateAnswer::kClosed;
-  if (range_.has_value()) {
-    size_ = elastic_estimates_[label_].Choose(
-        *range_, [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); });
+  return TryStart();
+}
+
+FillTask::Step FillTask::TryStart() {
+  // Twice if the turn is new: until it came, other tasks may have used up the bubble.
+  for (bool is_kept = false;;) {
+    const std::optional<Opening> opening = gate_->Look();
+    if (!opening.has_value()) return Step::kGateShut;
+    const auto fits = [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); };
+    if (range_.has_value()) size_ = elastic_estimates_[label_].Choose(*range_, fits);
+    const uint64_t expected_ns = ExpectedNs();
+    if (fits(expected_ns)) {
+      is_kept = turn_->is_holding();
+      if (turn_->Take(opening->view.seq, fits) != TurnAnswer::kMine) return Step::kOthersTurn;
+      if (!is_kept) continue;
+    }
+    const GateAnswer answer = gate_->Start(*opening, expected_ns, &unit_);
+    if (answer == GateAnswer::kStarted) StartUnit();
+    if (answer == GateAnswer::kDenied) OnDenied();
+    return answer == GateAnswer::kStarted ? Step::kStarted : Step::kGateShut;
   }
-  const GateAnswer answer = gate_->Start(*opening, ExpectedNs(), &unit_);
-  if (answer == GateAnswer::kStarted) StartUnit();
-  if (answer == GateAnswer::kDenied) OnDenied();
-  return answer;
 }
 
 uint64_t FillTask::ExpectedNs() const {
@@ -194,6 +223,7 @@ void FillTask::OnDenied() {
   page()->bubbles_denied.store(stats_.bubbles_denied - stats_before_page_.bubbles_denied,
                                std::memory_order_relaxed);
   ShowExpected();
+  turn_->Want(ExpectedNs());
 }
 
 void FillTask::FetchSignal(uint64_t timeout_ns) {
@@ -214,6 +244,11 @@ void FillTask::StartUnit() {
 }
 
 void FillTask::EndUnit() {
+  FinishUnit();
+  if (is_gated()) turn_->StopWanting();
+}
+
+void FillTask::FinishUnit() {
   if (!in_unit_ || is_refused()) return;
   in_unit_ = false;
   unit_.cpu_ns = clock_.ProcessCpuNs() - unit_cpu_begin_ns_;
@@ -229,7 +264,9 @@ void FillTask::EndUnit() {
   ++stats_.units;
   stats_.unit_cpu_ns += measure.cpu_ns;
   stats_.unit_wall_ns += measure.wall_ns;
-  if (gate_.has_value()) Publish(unit_);
+  if (!gate_.has_value()) return;
+  turn_->OnUnit(measure.cpu_ns);
+  Publish(unit_);
 }
 
 void FillTask::Publish(const UnitRecord& unit) {

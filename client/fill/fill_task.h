@@ -10,6 +10,10 @@
 // the next agentd takes it over with new pages. Parked for good once that says that it does not
 // know the attempt: the process then waits for its SIGTERM.
 //
+// Several tasks on one device take turns (see Turn): a unit starts only when the gate and the turn
+// allow it. The turn is kept from unit to unit, and left to others whenever this task cannot start
+// one.
+//
 // A unit is accounted by the CPU time of the process, never by wall time: see docs of UnitRecord.
 //
 // Thread-compatible: one thread at a time makes calls.
@@ -27,6 +31,7 @@
 #include "client/fill/agent_link.h"
 #include "client/fill/elastic_estimate.h"
 #include "client/fill/gate.h"
+#include "client/fill/turn.h"
 #include "client/fill/unit_estimate.h"
 #include "client/pages/task_page.h"
 #include "client/pipefill.h"
@@ -85,7 +90,7 @@ class FillTask {
   // The same with a unit of as many pieces as may start now, within `range`; `*size` says how many
   // after kStarted. Alone it is all of range.max. Elastic units have estimates of their own.
   Outcome NextElastic(uint32_t label, SizeRange range, uint64_t timeout_ns, uint32_t* size);
-  // Does nothing when no unit is in progress.
+  // Also leaves the device to its other tasks. Does nothing when no unit is in progress.
   void EndUnit();
 
   bool is_gated() const { return gate_.has_value() && !is_refused(); }
@@ -93,29 +98,39 @@ class FillTask {
   pf_task_stats stats() const;
 
  private:
+  // What came of one try to start a unit.
+  enum class Step { kStarted, kGateShut, kOthersTurn };
+
   TaskPage* page() const { return task_.As<TaskPage>(); }
   void TakePages(TaskPages pages);
   // Tries to reach the next agentd if it is time to. REQUIRES: the connection has ended.
   void Redial();
   Outcome Next(uint64_t timeout_ns);
+  Outcome WaitForUnit(uint64_t timeout_ns);
   // How long the unit in progress or wanted should take.
   uint64_t ExpectedNs() const;
   void ShowExpected();
-  GateAnswer AskGate();
+  Step AskGate();
+  Step TryStart();
+  WaitResult WaitAfter(Step step, uint64_t timeout_ns);
   void OnDenied();
   void FetchSignal(uint64_t timeout_ns);
   void StartUnit();
+  void FinishUnit();
   void Publish(const UnitRecord& unit);
 
   const Clock& clock_;
   Futex& futex_;
   bool is_refused_ = false;
 
-  // Set in gated tasks only. The gate looks at the pages of link_ and window_.
+  // Set in gated tasks only. The gate looks at the pages of link_ and window_, the turn at
+  // turn_page_.
   PageMapping window_;
   PageMapping task_;
+  PageMapping turn_page_;
   std::optional<AgentLink> link_;
   std::optional<Gate> gate_;
+  std::optional<Turn> turn_;
   std::optional<Identity> identity_;  // empty once nobody would know it
   uint64_t redial_at_ns_ = 0;
   uint64_t redial_pause_ns_ = kRedialNs;

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/testing/fake_agent.h"
 #include "client/testing/fakes.h"
 #include "client/testing/test_page.h"
 #include "gtest/gtest.h"
@@ -22,6 +21,7 @@ namespace {
 constexpr uint64_t kUs = 1'000;
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint32_t kSlot = 4;
+constexpr uint32_t kSeat = 1;
 constexpr uint64_t kForever = UINT64_MAX;
 
 using Outcome = FillTask::Outcome;
@@ -99,14 +99,18 @@ class GatedTest : public testing::Test {
     pages.connection = Connection(Descriptor(ends[0]), system_clock_);
     Map(window_.descriptor(), PageKind::kWindow, sizeof(WindowPage), &pages.window);
     Map(task_page_.descriptor(), PageKind::kTask, sizeof(TaskPage), &pages.task);
+    Map(turn_.descriptor(), PageKind::kTurn, sizeof(TurnPage), &pages.turn);
     Map(signal_.descriptor(), PageKind::kSignal, sizeof(SignalPage), &pages.signal);
+    turn_->taken.store(0b11);
+    pages.turn_seat = kSeat;
     pages.signal_generation = 1;
     const FillTask::Options options = {.clock = clock_, .futex = futex_, .unit_hint_ns = kMs};
     task_ = std::make_unique<FillTask>(options, std::move(pages), std::nullopt);
   }
 
   static void Map(int descriptor, PageKind kind, size_t size_bytes, PageMapping* mapping) {
-    const PageAccess access = kind == PageKind::kTask ? PageAccess::kReadWrite : PageAccess::kRead;
+    const bool is_ours = kind == PageKind::kTask || kind == PageKind::kTurn;
+    const PageAccess access = is_ours ? PageAccess::kReadWrite : PageAccess::kRead;
     const Error error = PageMapping::Map(
         descriptor, {.kind = kind, .size_bytes = size_bytes, .access = access}, mapping);
     ASSERT_TRUE(error.ok()) << error.text;
@@ -141,6 +145,7 @@ class GatedTest : public testing::Test {
   TestSignalPage signal_;
   TestWindowPage window_;
   TestTaskPage task_page_;
+  TestTurnPage turn_;
   FakeClock clock_;
   SystemClock system_clock_;
   FakeFutex futex_;
@@ -269,6 +274,93 @@ TEST_F(GatedTest, FindsAFailureBubbleWhileItWaits) {
   EXPECT_EQ(task_page_->last_slot.load(), kFailureSlot);
 }
 
+TEST_F(GatedTest, HoldsTheTurnFromItsFirstUnitUntilItCanStartNoMore) {
+  OpenBubble();
+  ASSERT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  const uint32_t word = turn_->holder.load();
+  EXPECT_EQ(HolderOf(word), kSeat);
+  RunFor(kMs, kMs);
+  ASSERT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  EXPECT_EQ(turn_->holder.load(), word);
+  EXPECT_EQ(turn_->seats[kSeat].served_ns.load(), kMs);
+
+  RunFor(20 * kMs, kMs);  // no latest start is so late
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_TRUE(IsFree(turn_->holder.load()));
+  EXPECT_EQ(turn_->seats[kSeat].wants.load(), 0u);
+}
+
+TEST_F(GatedTest, LeavesTheTurnToOthersWhileItWaitsForTheNextBubble) {
+  OpenBubble();
+  ASSERT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  CloseBubble();
+  futex_.on_wait = [this] {
+    EXPECT_TRUE(IsFree(turn_->holder.load()));
+    EXPECT_EQ(turn_->seats[kSeat].wants.load(), 1u);
+    OpenBubble();
+    return WaitResult::kWoken;
+  };
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(HolderOf(turn_->holder.load()), kSeat);
+}
+
+TEST_F(GatedTest, LeavesTheTurnToOthersWhileItDoesOtherWork) {
+  OpenBubble();
+  ASSERT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  task_->EndUnit();
+  EXPECT_TRUE(IsFree(turn_->holder.load()));
+}
+
+TEST_F(GatedTest, WaitsForItsTurnWhileAnotherTaskHoldsIt) {
+  OpenBubble();
+  turn_->holder.store(TakenWord(0, 0));
+  futex_.on_wait = [this] {
+    turn_->holder.store(FreedWord(turn_->holder.load()));
+    return WaitResult::kWoken;
+  };
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(futex_.waits, 1);
+  EXPECT_EQ(task_->stats().bubbles_denied, 0u);
+}
+
+// The other task may have run between the first look and the turn.
+TEST_F(GatedTest, LooksAtTheTimeAgainOnceItHasTheTurn) {
+  OpenBubble();
+  clock_.ns_per_look = 5 * kMs;
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);  // 10 ms after the begin, 15 ms: too late
+  EXPECT_TRUE(IsFree(turn_->holder.load()));
+
+  CloseBubble();
+  clock_.ns_per_look = 3 * kMs;
+  OpenBubble();
+  const uint64_t begin_ns = clock_.now_ns;
+  ASSERT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  clock_.ns_per_look = 0;
+  task_->EndUnit();
+  EXPECT_EQ(Units()[0].start_ns - begin_ns, 9 * kMs);
+}
+
+TEST_F(GatedTest, LetsABetterTaskGoFirstForAMoment) {
+  turn_->seats[kSeat].policy_rank.store(2);
+  turn_->seats[0].policy_rank.store(1);
+  turn_->seats[0].estimate_ns.store(kMs);
+  turn_->seats[0].wants.store(1);
+  OpenBubble();
+  const uint64_t begin_ns = clock_.now_ns;
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(clock_.now_ns - begin_ns, Turn::kYieldNs);
+}
+
+TEST_F(GatedTest, OffersAnElasticUnitOfTheSmallestSizeToItsNeighbours) {
+  OpenBubble();
+  uint32_t size = 0;
+  ASSERT_EQ(task_->NextElastic(0, {.min = 1, .max = 8}, 0, &size), Outcome::kStarted);
+  RunFor(kMs, kMs);
+  ASSERT_EQ(task_->NextElastic(0, {.min = 1, .max = 8}, 0, &size), Outcome::kStarted);
+  EXPECT_EQ(size, 2u);
+  EXPECT_EQ(turn_->seats[kSeat].estimate_ns.load(), kMs);
+}
+
 TEST_F(GatedTest, EstimatesAnOverrunByItsCpuTime) {
   OpenBubble();
   task_->NextUnit(0, kForever);
@@ -381,185 +473,6 @@ TEST_F(GatedTest, ForkedChildStartsNothingAndLeavesThePageAlone) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(state(), TaskState::kInUnit);
   EXPECT_EQ(Units().size(), 0u);
-}
-
-// Against an agentd in another process.
-class AttachedTest : public testing::Test {
- protected:
-  AttachedTest() : futex_(fake_clock_) {
-    Offer(agent_);
-    environment_.variables = {{"PIPEFILL_SOCKET", agent_.socket()},
-                              {"PIPEFILL_JOB", "17"},
-                              {"PIPEFILL_ATTEMPT", "2"},
-                              {"PIPEFILL_FENCE", "18446744073709551615"}};
-  }
-
-  void Attach() {
-    task_ = FillTask::Attach({.clock = clock_, .futex = futex_}, "", environment_, &error_);
-  }
-  void Offer(FakeAgent& agent) const {
-    OfferBubble(agent.window.get(), kSlot, 64 * kMs, int64_t{1} << 60);
-    agent.window->heartbeat_ns.store(clock_.NowNs() + 600'000'000'000);
-  }
-  void OpenBubble(FakeAgent& agent) const {
-    agent.signal->slot.store(kSlot);
-    agent.signal->begin_ns.store(clock_.NowNs());
-    agent.signal->seq.fetch_add(1);
-  }
-  static void RaiseGeneration(FakeAgent& agent, bool has_signal) {
-    agent.shared().has_signal.store(has_signal ? 1 : 0);
-    agent.window->signal_generation.fetch_add(1);
-  }
-
-  FakeAgent agent_;
-  SystemClock clock_;
-  FakeClock fake_clock_;
-  FakeFutex futex_;
-  FakeEnvironment environment_;
-  Error error_;
-  std::unique_ptr<FillTask> task_;
-};
-
-TEST_F(AttachedTest, SaysWhoItIs) {
-  Attach();
-  ASSERT_TRUE(error_.ok()) << error_.text;
-  EXPECT_TRUE(task_->is_gated());
-  EXPECT_EQ(agent_.shared().task_request.job_id, 17);
-  EXPECT_EQ(agent_.shared().task_request.attempt, 2);
-  EXPECT_EQ(agent_.shared().task_request.fence, UINT64_MAX);
-}
-
-TEST_F(AttachedTest, FetchesTheSignalPageWhenARankComesAndDropsItWhenItGoes) {
-  Attach();
-  OpenBubble(agent_);
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
-  EXPECT_EQ(agent_.shared().signal_requests.load(), 0u);
-
-  RaiseGeneration(agent_, true);
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
-  EXPECT_EQ(agent_.shared().signal_requests.load(), 1u);
-
-  RaiseGeneration(agent_, false);
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
-  EXPECT_EQ(agent_.shared().signal_requests.load(), 2u);
-
-  RaiseGeneration(agent_, true);
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
-}
-
-TEST_F(AttachedTest, StopsWhenTheAgentSaysSo) {
-  Attach();
-  agent_.SendStop();
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStop);
-}
-
-TEST_F(AttachedTest, StaysParkedWhenTheAgentIsKilled) {
-  RaiseGeneration(agent_, true);
-  Attach();
-  OpenBubble(agent_);
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
-  agent_.Kill();
-  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
-  EXPECT_EQ(task_->stats().units, 1u);
-}
-
-TEST_F(AttachedTest, GoesOnUnderTheNextAgentWithItsNumbers) {
-  RaiseGeneration(agent_, true);
-  Attach();
-  OpenBubble(agent_);
-  ASSERT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
-  task_->EndUnit();
-  agent_.Kill();
-  FakeAgent successor(agent_.socket());
-  Offer(successor);
-  RaiseGeneration(successor, true);
-  OpenBubble(successor);
-
-  // Of the first agent's page nothing is used any more.
-  while (task_->NextUnit(0, 0) != Outcome::kStarted) {
-  }
-  EXPECT_EQ(successor.shared().task_request.job_id, 17);
-  EXPECT_EQ(successor.shared().task_request.fence, UINT64_MAX);
-  EXPECT_EQ(successor.task->state.load(), static_cast<uint32_t>(TaskState::kInUnit));
-  task_->EndUnit();
-  EXPECT_EQ(task_->stats().units, 2u);
-  EXPECT_EQ(successor.task->units_done.load(), 1u);
-  EXPECT_EQ(successor.task->units.written.load(), 1u);
-}
-
-TEST_F(AttachedTest, DialsWithPausesThatGrow) {
-  FakeClock clock;
-  task_ = FillTask::Attach({.clock = clock, .futex = futex_}, "", environment_, &error_);
-  agent_.Kill();
-  FakeAgent successor(agent_.socket());
-  successor.shared().code.store(static_cast<uint32_t>(AttachCode::kBusy));
-  std::vector<uint64_t> pauses_ms;
-  uint64_t last_ms = clock.now_ns / kMs;
-  uint32_t requests = 0;
-  while (pauses_ms.size() < 6) {
-    EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
-    if (successor.shared().requests.load() > requests) {
-      pauses_ms.push_back(clock.now_ns / kMs - last_ms);
-      last_ms = clock.now_ns / kMs;
-      ++requests;
-    }
-    clock.now_ns += kMs;
-  }
-  EXPECT_EQ(pauses_ms, (std::vector<uint64_t>{0, 100, 200, 400, 800, 1000}));
-}
-
-TEST_F(AttachedTest, StaysParkedWhenTheNextAgentDoesNotKnowIt) {
-  FakeClock clock;
-  task_ = FillTask::Attach({.clock = clock, .futex = futex_}, "", environment_, &error_);
-  agent_.Kill();
-  FakeAgent successor(agent_.socket());
-  successor.shared().code.store(static_cast<uint32_t>(AttachCode::kUnknown));
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
-    clock.now_ns += 1'000 * kMs;
-  }
-  EXPECT_EQ(successor.shared().requests.load(), 1u);
-  EXPECT_TRUE(task_->is_gated());
-}
-
-TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndRefusesIt) {
-  agent_.shared().code.store(static_cast<uint32_t>(AttachCode::kUnknown));
-  Attach();
-  EXPECT_EQ(error_.code, PF_REFUSED);
-  EXPECT_TRUE(task_->is_refused());
-  EXPECT_FALSE(task_->is_gated());
-  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
-}
-
-TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndIsGone) {
-  agent_.Kill();
-  Attach();
-  EXPECT_EQ(error_.code, PF_NO_AGENT);
-  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
-}
-
-TEST_F(AttachedTest, RefusesAnIdentityThatIsNoNumber) {
-  environment_.variables["PIPEFILL_FENCE"] = "12x";
-  Attach();
-  EXPECT_EQ(error_.code, PF_BAD_ARGUMENT);
-  EXPECT_NE(error_.text.find("PIPEFILL_FENCE=12x"), std::string::npos);
-  EXPECT_TRUE(task_->is_refused());
-}
-
-TEST_F(AttachedTest, RunsAloneWithoutASocketAndSaysNothing) {
-  environment_.variables.erase("PIPEFILL_SOCKET");
-  Attach();
-  EXPECT_TRUE(error_.ok());
-  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
-}
-
-TEST_F(AttachedTest, RunsAloneWhenAgentdDidNotStartItAndSaysWhy) {
-  environment_.variables.erase("PIPEFILL_JOB");
-  Attach();
-  EXPECT_EQ(error_.code, PF_BAD_ARGUMENT);
-  EXPECT_FALSE(task_->is_refused());
-  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
-  EXPECT_EQ(agent_.shared().requests.load(), 0u);
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 //
 //   rank:  AttachRequest ->  <- AttachReply + [signal page rw, window page ro]
 //          Mapped        ->  (agentd now seals the signal page: no second writer)
-//   task:  AttachRequest ->  <- AttachReply + [window page ro, task page rw]      + [signal page ro] if any
+//   task:  AttachRequest ->  <- AttachReply + [window page ro, task page rw, turn page rw]
+//                                           + [signal page ro] if any
 //          Mapped        ->  (agentd now seals the task page)
 //          later, when WindowPage::signal_generation moved:
 //          SignalRequest ->  <- AttachReply + [signal page ro], or without one while no rank is attached
@@ -97,7 +98,7 @@ struct AttachReply {
   uint32_t code;  // an AttachCode
   uint32_t signal_generation;
   uint32_t descriptors;  // passed beside this message, in the order drawn above
-  uint32_t padding;
+  uint32_t turn_seat;    // of a task in the turn page; kNoSeat in all other replies
   char text[256];  // with an error: one line
 };
 static_assert(sizeof(AttachReply) == 16 + 16 + 256);

@@ -39,7 +39,7 @@ int Listen(const std::string& path) {
 
 void SendBeside(int peer, const AttachReply& reply, const std::vector<int>& descriptors) {
   iovec part = {.iov_base = const_cast<AttachReply*>(&reply), .iov_len = sizeof(reply)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(3 * sizeof(int))> control = {};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control = {};
   msghdr message = {};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -103,7 +103,8 @@ class Session {
   }
 
   std::vector<int> TaskPages() const {
-    std::vector<int> pages = {agent_.window.descriptor(), agent_.task.descriptor()};
+    std::vector<int> pages = {agent_.window.descriptor(), agent_.task.descriptor(),
+                              agent_.turn.descriptor()};
     for (const int descriptor : SignalPages()) pages.push_back(descriptor);
     return pages;
   }
@@ -117,6 +118,7 @@ class Session {
                     .size_bytes = sizeof(reply)};
     reply.code = shared.code.load();
     reply.signal_generation = agent_.window->signal_generation.load();
+    reply.turn_seat = shared.turn_seat.load();
     strncpy(reply.text, "told so by the test", sizeof(reply.text) - 1);
     if (reply.code != 0) descriptors.clear();
     switch (static_cast<FakeAgent::Manner>(shared.manner.load())) {

@@ -32,6 +32,7 @@ class FakeAgent {
     std::atomic<uint32_t> code;          // an AttachCode
     std::atomic<uint32_t> page_version;  // of the reply's header
     std::atomic<uint32_t> has_signal;    // 1 = a task gets the signal page
+    std::atomic<uint32_t> turn_seat;     // of the next task
     std::atomic<uint32_t> requests;      // attach requests that came in
     std::atomic<uint32_t> mapped;        // kMapped that came in
     std::atomic<uint32_t> signal_requests;
@@ -61,6 +62,7 @@ class FakeAgent {
   TestSignalPage signal;
   TestWindowPage window;
   TestTaskPage task;
+  TestTurnPage turn;
 
  private:
   void Start();

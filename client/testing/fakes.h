@@ -15,13 +15,14 @@
 
 namespace pipefill::sdk {
 
-// Stands still unless told to move.
+// Stands still unless told to move, or to move on by itself at each look.
 class FakeClock final : public Clock {
  public:
-  uint64_t NowNs() const override { return now_ns; }
+  uint64_t NowNs() const override { return now_ns += ns_per_look; }
   uint64_t ProcessCpuNs() const override { return cpu_ns; }
 
-  uint64_t now_ns = 100'000'000'000;
+  mutable uint64_t now_ns = 100'000'000'000;
+  uint64_t ns_per_look = 0;
   uint64_t cpu_ns = 0;
 };
 

@@ -14,6 +14,7 @@
 #include "client/pages/page_layout.h"
 #include "client/pages/signal_page.h"
 #include "client/pages/task_page.h"
+#include "client/pages/turn_page.h"
 #include "client/pages/window_page.h"
 #include "client/platform/descriptor.h"
 
@@ -51,6 +52,7 @@ class TestPage {
 using TestSignalPage = TestPage<SignalPage, PageKind::kSignal>;
 using TestWindowPage = TestPage<WindowPage, PageKind::kWindow>;
 using TestTaskPage = TestPage<TaskPage, PageKind::kTask>;
+using TestTurnPage = TestPage<TurnPage, PageKind::kTurn>;
 
 // Offers the bubble of `slot` to units up to `unit_ns` long, until `latest_start_ns` after its
 // begin, in mode fill, without hold-outs.

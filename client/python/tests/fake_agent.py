@@ -71,11 +71,16 @@ def _task_page():
         "state": ("I", 16), "unit_start_ns": ("Q", 24), "units_done": ("Q", 40)})
 
 
+def _turn_page():
+    return Page(0x4E525554, 64 + 8 * 64, {"holder": ("I", 16), "taken": ("I", 20)})
+
+
 class FakeAgent:
     """Serves one connection at a time; `code` and `page_version` decide what it answers."""
 
     def __init__(self):
         self.signal, self.window, self.task = _signal_page(), _window_page(), _task_page()
+        self.turn = _turn_page()
         self.code = 0
         self.page_version = PAGE_VERSION
         self.requests = []
@@ -95,7 +100,7 @@ class FakeAgent:
         self._listener.close()
         self.hang_up()
         self._thread.join()
-        for page in (self.signal, self.window, self.task):
+        for page in (self.signal, self.window, self.task, self.turn):
             page.close()
         shutil.rmtree(self._folder)
 
@@ -176,7 +181,7 @@ class FakeAgent:
                 self._reply([self.signal.descriptor, self.window.descriptor])
             elif kind == _ATTACH_TASK:
                 self.requests.append(message)
-                self._reply([self.window.descriptor, self.task.descriptor]
+                self._reply([self.window.descriptor, self.task.descriptor, self.turn.descriptor]
                             + self._signal_descriptors())
             elif kind == _SIGNAL_REQUEST:
                 self._reply(self._signal_descriptors())
