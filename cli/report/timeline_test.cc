@@ -59,7 +59,9 @@ TEST(TimelineTest, WorkBeginsWhereTheBubbleOfTheIterationBeforeEnds) {
   builder.EndBubble(rank, 120);
   builder.EndIteration(rank, 200);
   const Trace trace = builder.Read();
-  const Figures figures = *ComputeFigures(trace, {.main_job = "", .skip_first = 0});
+  FiguresOptions options;
+  options.skip_first = 0;
+  const Figures figures = *ComputeFigures(trace, options);
   const Timeline timeline = MakeTimeline(trace, figures, {.begin = 0, .end = 2});
   ASSERT_EQ(timeline.devices[0].work.size(), 2u);
   EXPECT_EQ(timeline.devices[0].work[0].end_ns, 80'000'000);
