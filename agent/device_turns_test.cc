@@ -71,6 +71,8 @@ class DeviceTurnsTest : public ::testing::Test {
     const AttachAnswer answer =
         state_->AttachTask({.connection = connection, .pid = pid, .uid = 0}, SpecOf(job).key);
     EXPECT_TRUE(std::holds_alternative<PageGrant>(answer));
+    // Before it is sealed.
+    task_.emplace(std::get<PageGrant>(answer).descriptors[1]);
     EXPECT_EQ(state_->OnMapped(connection, AtMs(0)), SpecOf(job).key);
     return std::get<PageGrant>(answer);
   }
@@ -79,6 +81,7 @@ class DeviceTurnsTest : public ::testing::Test {
   std::unique_ptr<TraceWriter> trace_;
   MainJobBoard main_jobs_{10'000};
   std::unique_ptr<DeviceState> state_;
+  std::optional<Mapping<TaskPage>> task_;  // of the task that attached last
 };
 
 TEST_F(DeviceTurnsTest, TasksOfADeviceShareItsTurnPage) {
@@ -108,11 +111,10 @@ TEST_F(DeviceTurnsTest, TakesTheTurnOfATaskThatRunsNoUnitOrIsStopped) {
   ASSERT_EQ(waitpid(stopped, &status, WUNTRACED), stopped);
   AttachTask(1, 1);
   const PageGrant grant = AttachTask(2, 2, stopped);
-  Mapping<TaskPage> stopped_task(grant.descriptors[1]);
   const Mapping<TurnPage> turns(grant.descriptors[2]);
 
   turns->holder.store(TakenWord(0, grant.turn_seat));
-  stopped_task->unit_start_ns.store(static_cast<uint64_t>(AtMs(10).ns()));
+  (*task_)->unit_start_ns.store(static_cast<uint64_t>(AtMs(10).ns()));
   for (int64_t ms = 10; ms <= 60; ms += 10) state_->Drain(AtMs(ms));
   EXPECT_FALSE(IsFree(turns->holder.load()));
   for (int64_t ms = 70; ms <= 120; ms += 10) state_->Drain(AtMs(ms));

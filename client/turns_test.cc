@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -62,7 +63,8 @@ class TurnsTest : public testing::Test {
 
   void RunTask(uint32_t seat) {
     SystemFutex futex;
-    FillTask task({.clock = clock_, .futex = futex, .unit_hint_ns = kUnitNs}, PagesOf(seat));
+    FillTask task({.clock = clock_, .futex = futex, .unit_hint_ns = kUnitNs}, PagesOf(seat),
+                  std::nullopt);
     for (uint64_t i = 0; i < kUnits; ++i) {
       if (task.NextUnit(0, kHourNs) != FillTask::Outcome::kStarted) _exit(3);
       const uint64_t begin_ns = clock_.NowNs();

@@ -19,6 +19,10 @@ constexpr int64_t kHeadRoomParts = 20;
 // Lengths that wait. A rank that never ends its iteration is learned from all the same.
 constexpr size_t kPendingMax = 4096;
 
+// Fewer short lengths than this part of all are no kind of their own.
+constexpr size_t kShortKindParts = 8;
+// Waiting for the long kind must leave so much more to fill.
+constexpr double kWorthWaiting = 1.1;
 // Units up to this length decide between two plans, all alike.
 constexpr int64_t kUsableUnitMaxNs = 1'000'000;
 
@@ -203,9 +207,10 @@ void BubblePredictor::RebuildStarts(Slot& slot) const {
     best = PlanFrom(slot, 0);
   }
   for (size_t i = 1; static_share_ == 0.0 && i + options_.samples_min <= sorted.size(); ++i) {
-    if (!IsWideStep(sorted[i - 1], sorted[i]) || sorted[i] < shortest_ns) continue;
+    const bool is_rare = i < sorted.size() / kShortKindParts;
+    if (is_rare || !IsWideStep(sorted[i - 1], sorted[i]) || sorted[i] < shortest_ns) continue;
     StartPlan plan = PlanFrom(slot, i);
-    if (plan.usable_ns > best.usable_ns) best = std::move(plan);
+    if (plan.usable_ns > kWorthWaiting * best.usable_ns) best = plan;
   }
   slot.window.latest_start_ns = best.latest_ns;
   // No unit may start later than the shortest.

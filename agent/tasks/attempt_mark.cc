@@ -1,6 +1,8 @@
 #include "agent/tasks/attempt_mark.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <sys/types.h>
 
 #include <algorithm>
 
@@ -14,6 +16,10 @@
 namespace pipefill {
 namespace {
 
+// Of an environment that reads empty.
+constexpr int kReadsMax = 200;
+constexpr pid_t kKernelThreads = 2;  // their parent
+
 bool HasVariable(const std::string& environment, absl::string_view name, absl::string_view value) {
   const absl::string_view end("\0", 1);
   return absl::StrContains(absl::StrCat(end, environment),
@@ -23,7 +29,13 @@ bool HasVariable(const std::string& environment, absl::string_view name, absl::s
 }  // namespace
 
 bool AttemptMark::IsOn(pid_t pid) const {
-  const absl::StatusOr<std::string> environment = ReadFile(absl::StrCat("/proc/", pid, "/environ"));
+  const std::string path = absl::StrCat("/proc/", pid, "/environ");
+  absl::StatusOr<std::string> environment = ReadFile(path);
+  // While a process changes its program (execve) its environment reads empty for a moment.
+  for (int i = 0; i < kReadsMax && environment.ok() && environment->empty(); ++i) {
+    sched_yield();
+    environment = ReadFile(path);
+  }
   return environment.ok() &&
          HasVariable(*environment, kFenceVariable, absl::StrCat(fence.value())) &&
          HasVariable(*environment, kSocketVariable, socket);
@@ -33,7 +45,8 @@ int KillMarked(const AttemptMark& mark, const std::vector<ProcessId>& others,
                const ProcessTable& everything) {
   const auto is_ours = [&](const ProcessStat& stat) {
     const ProcessId id = {.pid = stat.pid, .start_ticks = stat.start_ticks};
-    return std::find(others.begin(), others.end(), id) != others.end() || mark.IsOn(stat.pid);
+    if (std::find(others.begin(), others.end(), id) != others.end()) return true;
+    return stat.parent != kKernelThreads && mark.IsOn(stat.pid);
   };
   int killed = 0;
   for (const auto& [pid, stat] : everything.processes()) {

@@ -55,7 +55,7 @@ control on n1: filling 60.0 % of the time, learning 20.0 %, backed off 20.0 %; b
 0.0 s  learning      0.20                       -     1 %  -
 1.0 s  filling       0.20                       -     1 %  -
 2.0 s  filling       0.30  +1.25 % (+1.10..+1.40)     1 %  -
-4.0 s  backed off    0.02                       -     1 %  slowdown 1.25 % <ex...
+4.0 s  backed off    0.02                       -     1 %  slowdown 1.25 % <e...
 )TEXT");
 }
 

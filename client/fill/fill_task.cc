@@ -190,7 +190,13 @@ FillTask::Step FillTask::TryStart() {
     const std::optional<Opening> opening = gate_->Look();
     if (!opening.has_value()) return Step::kGateShut;
     const auto fits = [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); };
-    if (range_.has_value()) size_ = elastic_estimates_[label_].Choose(*range_, fits);
+    // The promise allows each unit a share of its own length, which for a long one is much. One
+    // that leaves a third of the rest to smaller ones ends well inside the bubble; only the
+    // smallest may use the promise up.
+    const auto fits_well = [&](uint64_t length_ns) {
+      return fits(length_ns + std::min(length_ns / 2, UINT64_MAX - length_ns));
+    };
+    if (range_.has_value()) size_ = elastic_estimates_[label_].Choose(*range_, fits_well);
     const uint64_t expected_ns = ExpectedNs();
     if (fits(expected_ns)) {
       is_kept = turn_->is_holding();
