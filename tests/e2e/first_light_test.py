@@ -110,7 +110,7 @@ class FirstLightTest(unittest.TestCase):
             pipefill.start_scheduler()
             pipefill.start_agent()
             result = pipefill.path("result.json")
-            job = pipefill.submit("graph", self.graph(result) + ["--rounds", "24"])
+            job = pipefill.submit("graph", self.graph(result))
             loss = pipefill.path("loss.jsonl")
             training = start_training(loss, 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:
