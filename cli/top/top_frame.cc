@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/control_text.h"
@@ -226,7 +227,9 @@ class FrameBuilder {
     line.push_back({"  " + FitTo(ShortCost(control), 15, Align::kRight), StyleOf(CostOf(control))});
     rows->push_back(std::move(line));
     std::string state = StateText(summary);
-    absl::StrAppend(&state, "; budget ", BudgetText(control));
+    if (!absl::StrContains(state, "budget")) {
+      absl::StrAppend(&state, "; budget ", BudgetText(control));
+    }
     rows->push_back({{"    ", Style::kPlain},
                      {Shorten(state, view_.width - std::min<size_t>(view_.width, 4)),
                       StyleOf(control.state())}});
