@@ -12,7 +12,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import cluster  # noqa: E402
 from cluster import Cluster, finish, read, start_training, until  # noqa: E402
 
-ITERATIONS = 200
+# Long enough for tasks to start beside it: they start up in bubbles only.
+ITERATIONS = 1000
 
 
 def units_of(job):
