@@ -201,12 +201,10 @@ void BubblePredictor::RebuildStarts(Slot& slot) const {
   const bool is_short = slot.lengths.Quantile(0.5) < shortest_ns;
   StartPlan best;
   best.latest_ns.fill(kNever);
-  if (static_share_ > 0.0 && !is_short) {
-    best.latest_ns = MakeStaticTable(slot);
-  } else if (!is_short) {
-    best = PlanFrom(slot, 0);
-  }
-  for (size_t i = 1; static_share_ == 0.0 && i + options_.samples_min <= sorted.size(); ++i) {
+  const bool is_static = static_share_ > 0.0;
+  if (!is_short && is_static) best.latest_ns = MakeStaticTable(slot);
+  if (!is_short && !is_static) best = PlanFrom(slot, 0);
+  for (size_t i = 1; !is_static && i + options_.samples_min <= sorted.size(); ++i) {
     const bool is_rare = i < sorted.size() / kShortKindParts;
     if (is_rare || !IsWideStep(sorted[i - 1], sorted[i]) || sorted[i] < shortest_ns) continue;
     StartPlan plan = PlanFrom(slot, i);

@@ -45,6 +45,7 @@ class Mapping {
   void* const data_;
 };
 
+// Its policy rank is its number.
 inline AttemptSpec SpecOf(int64_t job) {
   return {.key = {.job = JobId(job), .attempt = AttemptNumber(1), .fence = Fence(5)},
           .job_name = "fill",
@@ -52,7 +53,8 @@ inline AttemptSpec SpecOf(int64_t job) {
           .command = {"x"},
           .env = {},
           .workdir = "",
-          .memory_bytes = kGiB};
+          .memory_bytes = kGiB,
+          .policy_rank = static_cast<int32_t>(job)};
 }
 
 class DeviceStateTest : public ::testing::Test {
@@ -84,10 +86,10 @@ class DeviceStateTest : public ::testing::Test {
     state_->OnMapped(connection, AtMs(0));
     return grant;
   }
-  PageGrant AttachTask(ConnectionId connection, int64_t job) {
-    state_->AddTask(SpecOf(job), 4712, AtMs(0));
+  PageGrant AttachTask(ConnectionId connection, int64_t job, pid_t pid = 4712) {
+    state_->AddTask(SpecOf(job), pid, AtMs(0));
     const AttachAnswer answer =
-        state_->AttachTask({.connection = connection, .pid = 4712, .uid = 0}, SpecOf(job).key);
+        state_->AttachTask({.connection = connection, .pid = pid, .uid = 0}, SpecOf(job).key);
     EXPECT_TRUE(std::holds_alternative<PageGrant>(answer));
     const auto grant = std::get<PageGrant>(answer);
     window_.emplace(grant.descriptors[0], PROT_READ);
@@ -133,7 +135,7 @@ class DeviceStateTest : public ::testing::Test {
   std::unique_ptr<DeviceState> state_;
   std::optional<Mapping<SignalPage>> signal_;
   std::optional<Mapping<WindowPage>> window_;
-  std::optional<Mapping<TaskPage>> task_;
+  std::optional<Mapping<TaskPage>> task_;  // of the task that attached last
 };
 
 }  // namespace pipefill
