@@ -23,6 +23,7 @@
 #define CLIENT_PAGES_TURN_PAGE_H_
 
 #include "client/pages/page_layout.h"
+#include "client/pages/signal_page.h"
 
 namespace pipefill {
 
@@ -39,9 +40,22 @@ struct TurnSeat {
   // CPU time of its units, and what agentd gave it on entering so that it starts level with the
   // others.
   PageField<uint64_t> served_ns;
-  uint64_t padding[5];
+  // Written by agentd: bits of kOrder*.
+  PageField<uint32_t> orders;
+  uint32_t padding;
+  // Written by agentd, one bit a slot: bubbles that are closed to this task alone.
+  PageField<uint64_t> closed_slots[kBubbleSlots / 64];
 };
+static_assert(offsetof(TurnSeat, orders) == 24);
 static_assert(sizeof(TurnSeat) == 64);
+
+// The task should save what it has as soon as it can.
+inline constexpr uint32_t kOrderSave = 1;
+
+// REQUIRES: slot < kBubbleSlots.
+inline bool IsClosedTo(const TurnSeat& seat, uint32_t slot) {
+  return (seat.closed_slots[slot / 64].load(std::memory_order_relaxed) >> slot % 64 & 1) != 0;
+}
 
 struct TurnPage {
   PageHeader header;
