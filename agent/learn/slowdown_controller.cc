@@ -16,6 +16,12 @@ constexpr double kOverrunHeadRoom = 0.9;
 // Lambda this close to its least counts as there.
 constexpr double kNearLeast = 1.5;
 
+// The least that the slowdown may well be. A wide interval says little, and must not move lambda by
+// its noise: what overrun can cost is bounded by its target.
+double LeastLikely(const SlowdownEstimate& estimate) {
+  return estimate.slowdown - estimate.standard_error();
+}
+
 std::string InPercent(const SlowdownEstimate& estimate) {
   return absl::StrFormat("slowdown %.3g %% (95 %%: %.3g .. %.3g %%)", 100 * estimate.slowdown,
                          100 * estimate.low, 100 * estimate.high);
@@ -88,15 +94,16 @@ void SlowdownController::Decide(Instant now) {
       const double bearable = is_least ? control_.budget : kFarOver * control_.budget;
       if (estimate.low > bearable) return BackOff(estimate, now);
     }
-    if (!is_least && IsOverBudget(*control_.estimate, *recent)) return Cut(*control_.estimate);
+    const bool is_over = std::max(control_.estimate->low, recent->low) > control_.budget;
+    if (!is_least && is_over) return Cut(*control_.estimate);
   }
   if (control_.overrun_share > kOverrunTarget) {
     lambda *= std::max(kOverrunCut, kOverrunTarget / control_.overrun_share);
   } else if (control_.estimate.has_value()) {
-    const double dearest = std::max(control_.estimate->slowdown, recent->slowdown);
-    if (control_.estimate->slowdown > kTooClose * control_.budget) {
+    const double likely = LeastLikely(*control_.estimate);
+    if (likely > kTooClose * control_.budget) {
       lambda -= kRaise;
-    } else if (dearest < kHeadRoom * control_.budget &&
+    } else if (std::max(likely, LeastLikely(*recent)) < kHeadRoom * control_.budget &&
                control_.overrun_share < kOverrunHeadRoom * kOverrunTarget) {
       lambda += kRaise;
     }
@@ -107,11 +114,6 @@ void SlowdownController::Decide(Instant now) {
     debt_ = absl::ZeroDuration();
   }
   Describe();
-}
-
-bool SlowdownController::IsOverBudget(const SlowdownEstimate& all,
-                                      const SlowdownEstimate& recent) const {
-  return all.slowdown - all.standard_error() > control_.budget || recent.low > control_.budget;
 }
 
 void SlowdownController::Cut(const SlowdownEstimate& estimate) {

@@ -8,13 +8,12 @@
 //                     lambda at its least, the estimate begins anew
 //
 // While filling it decides once per kDecideHoldOuts held-out or kDecideFilled filled iterations:
-//   - the estimate is over the budget by more than its standard error, or the newest kRecent
-//     comparisons are with their whole interval: lambda halves, the estimate begins anew;
+//   - the whole interval of the estimate, or of the newest kRecent comparisons, is over the budget:
+//     lambda halves, the estimate begins anew;
 //   - overrun took more than kOverrunTarget of the bubble time: lambda falls in proportion;
-//   - the estimate is close to the budget: lambda falls by kRaise;
-//   - estimate, newest comparisons and overrun are well under: lambda rises by kRaise. Never
-//   without
-//     an estimate.
+//   - the estimate less its standard error is close to the budget: lambda falls by kRaise;
+//   - estimate and newest comparisons, less their standard errors, and overrun are well under:
+//     lambda rises by kRaise. Never without an estimate.
 //
 // The wait begins at back_off_min, doubles up to back_off_max, and is never shorter than it takes
 // to make good what was lost above the budget: so over tries and waits together the budget holds,
@@ -85,7 +84,6 @@ class SlowdownController {
 
  private:
   void Decide(Instant now);
-  bool IsOverBudget(const SlowdownEstimate& all, const SlowdownEstimate& recent) const;
   void Cut(const SlowdownEstimate& estimate);
   void BackOff(const SlowdownEstimate& estimate, Instant now);
   void Retry();

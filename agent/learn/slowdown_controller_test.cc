@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace pipefill {
 namespace {
 
@@ -84,6 +86,31 @@ TEST_F(SlowdownControllerTest, KeepsAwayFromTheBudget) {
 TEST_F(SlowdownControllerTest, HoldsLambdaBetweenEnoughAndTooMuch) {
   Take(kGroup * 100, 0.008);
   EXPECT_EQ(control().overrun_ratio, kStart);
+}
+
+// Long iterations on a noisy machine: intervals of several budgets, which by chance lie mostly above
+// it now and then.
+TEST(SlowdownController, NoiseAloneDoesNotKeepLambdaLow) {
+  double sum = 0;
+  constexpr int kSeeds = 20;
+  constexpr int kGroups = 100;
+  for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937 chance(seed);
+    std::normal_distribution<double> noise(1.0, 0.15);
+    SlowdownController controller({}, kStart, kBudget);
+    for (uint64_t i = 0; i < kGroup * kGroups; ++i) {
+      const bool is_held_out = i % kGroup == 8;
+      controller.OnIteration(
+          {.sample = {.number = i,
+                      .length_ns = static_cast<int64_t>(kIterationNs * noise(chance)),
+                      .kind = is_held_out ? IterationFill::kHeldOut : IterationFill::kFilled},
+           .bubble_ns = 1'000'000,
+           .overrun_ns = 5'000},
+          Instant::FromNs(1 + static_cast<int64_t>(i) * kIterationNs));
+      if (is_held_out) sum += controller.control().overrun_ratio;
+    }
+  }
+  EXPECT_GT(sum / (kSeeds * kGroups), 0.33);
 }
 
 TEST_F(SlowdownControllerTest, DoesNotRaiseWithoutHoldOuts) {
