@@ -26,6 +26,10 @@ from torch_models import Probe
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 
 
+def bytes_of(tensor):
+    return bytes(tensor.reshape(-1).contiguous().view(torch.uint8).tolist())
+
+
 class LayerTest(unittest.TestCase):
     """Base: a model of two layers, attached with a task that remembers."""
 
@@ -399,7 +403,7 @@ class SameResultTest(unittest.TestCase):
         losses = [case.step() for _ in range(self.STEPS)]
         if attachment is not None:
             attachment.remove()
-        return losses, [(name, value.numpy().tobytes()) for name, value in sorted(case.state().items())]
+        return losses, [(name, bytes_of(value)) for name, value in sorted(case.state().items())]
 
     def test_weights_are_equal_bit_for_bit_with_units_of_every_size(self):
         for name, make in torch_models.CASES.items():
