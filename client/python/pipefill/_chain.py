@@ -42,26 +42,24 @@ class Place:
     """Where a unit may begin. Learns how long the stretch up to the next place lasts: the least of the
     first visits, from then on a running median, which a few interrupted stretches do not move."""
 
-    __slots__ = ("kind", "_visits", "_expected_ns")
+    __slots__ = ("kind", "expected_ns", "_least_ns", "_visits")
 
     def __init__(self, kind):
         self.kind = kind
+        self.expected_ns = None  # while it is not known
+        self._least_ns = 0
         self._visits = 0
-        self._expected_ns = 0
-
-    @property
-    def expected_ns(self):
-        """None before it is known."""
-        return self._expected_ns if self._visits >= _VISITS_UNTIL_KNOWN else None
 
     def learn(self, stretch_ns):
-        if self._visits < _VISITS_UNTIL_KNOWN:
-            is_less = self._visits == 0 or stretch_ns < self._expected_ns
-            self._expected_ns = stretch_ns if is_less else self._expected_ns
+        expected_ns = self.expected_ns
+        if expected_ns is None:
+            self._least_ns = min(stretch_ns, self._least_ns) if self._visits else stretch_ns
             self._visits += 1
+            if self._visits == _VISITS_UNTIL_KNOWN:
+                self.expected_ns = self._least_ns
             return
-        step_ns = max(1, self._expected_ns // 16)
-        self._expected_ns += max(-step_ns, min(stretch_ns - self._expected_ns, step_ns))
+        step_ns = max(1, expected_ns // 16)
+        self.expected_ns = expected_ns + max(-step_ns, min(stretch_ns - expected_ns, step_ns))
 
 
 class Chain:
@@ -88,8 +86,8 @@ class Chain:
         with self._lock:
             self._scopes.append(scope)
             try:
-                if place is not None:
-                    self.reach(place)
+                if place is not None and self._is_on:
+                    self._reach(place)
             except BaseException:
                 self.leave(scope)
                 raise
@@ -113,18 +111,9 @@ class Chain:
     def reach(self, place):
         """The work of `place` is about to begin. Waits for a bubble if a unit is to begin here; raises
         Stopped if none ever will."""
-        if not self._is_on:
-            return
         with self._lock:
-            now_ns = self._end_stretch()
-            expected_ns = place.expected_ns
-            if expected_ns is not None and self._place is not None and self._has_room(expected_ns, now_ns):
-                self._left_ns -= expected_ns
-            else:
-                self._begin_unit(place, expected_ns)
-                now_ns = self._clock_ns()
-            self._place = place
-            self._begin_ns = now_ns
+            if self._is_on:
+                self._reach(place)
 
     def forget(self):
         """In a forked child: its work is no unit, and whoever held the lock is not here."""
@@ -132,20 +121,31 @@ class Chain:
         self._lock = threading.RLock()
         self._place = None
 
-    def _has_room(self, stretch_ns, now_ns):
-        return stretch_ns <= self._left_ns and now_ns + stretch_ns <= self._until_ns
+    def _reach(self, place):
+        now_ns = self._end_stretch()
+        expected_ns = place.expected_ns
+        if (self._place is not None and expected_ns is not None and expected_ns <= self._left_ns
+                and now_ns + expected_ns <= self._until_ns):
+            self._left_ns -= expected_ns
+            self._begin_ns = now_ns
+        else:
+            self._begin_unit(place)
+            self._begin_ns = self._clock_ns()
+        self._place = place
 
     def _end_stretch(self):
         """Returns the time."""
-        if self._place is not None and self._wait_for_device is not None:
+        if self._place is None:
+            return self._clock_ns()
+        if self._wait_for_device is not None:
             self._wait_for_device()
         now_ns = self._clock_ns()
-        if self._place is not None:
-            self._place.learn(now_ns - self._begin_ns)
+        self._place.learn(now_ns - self._begin_ns)
         return now_ns
 
-    def _begin_unit(self, place, expected_ns):
+    def _begin_unit(self, place):
         self._place = None
+        expected_ns = place.expected_ns
         if expected_ns is None:
             unit_ns = expected_ns = 0
             is_started = self._task.next_unit(_FIRST_VISITS)

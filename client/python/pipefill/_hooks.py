@@ -41,18 +41,21 @@ class Modules:
     """The attached modules of this process: torch's hooks are for all modules at once."""
 
     def __init__(self):
-        self._calls = weakref.WeakKeyDictionary()  # ModuleCalls by module
+        self._calls = {}  # ModuleCalls by id of the module, as long as it lives
+        self._ends = {}  # of these lives, by id
         self._handles = []
-        self._forwards = weakref.WeakKeyDictionary()  # by module, without always_call
+        self._forwards = {}  # Replacement by id, without always_call
 
     def __contains__(self, module):
-        return module in self._calls
+        return id(module) in self._calls
 
     def add(self, module, calls):
-        self._calls[module] = calls
+        self._calls[id(module)] = calls
+        self._ends[id(module)] = weakref.finalize(module, self._forget, id(module))
+        self._ends[id(module)].atexit = False
         if not _HAS_ALWAYS_CALL:
             if not isinstance(module, torch.jit.ScriptModule):
-                self._forwards[module] = Replacement(module, "forward", self._run_forward)
+                self._forwards[id(module)] = Replacement(module, "forward", self._run_forward)
         elif not self._handles:
             self._handles = [
                 torch_module.register_module_forward_pre_hook(self._before_forward),
@@ -60,27 +63,33 @@ class Modules:
             ]
 
     def remove(self, module):
-        self._calls.pop(module, None)
-        forward = self._forwards.pop(module, None)
-        if forward is not None:
-            forward.undo(module)
+        if id(module) in self._forwards:
+            self._forwards[id(module)].undo(module)
+        self._forget(id(module))
+
+    def _forget(self, module_id):
+        self._calls.pop(module_id, None)
+        self._forwards.pop(module_id, None)
+        end = self._ends.pop(module_id, None)
+        if end is not None:
+            end.detach()
         if not self._calls:
             for handle in self._handles:
                 handle.remove()
             self._handles = []
 
     def _before_forward(self, module, _inputs):
-        calls = self._calls.get(module)
+        calls = self._calls.get(id(module))
         if calls is not None:
             calls.enter()
 
     def _after_forward(self, module, _inputs, output):
-        calls = self._calls.get(module)
+        calls = self._calls.get(id(module))
         if calls is not None:
             calls.leave(output)
 
     def _run_forward(self, original, module, *arguments, **keywords):
-        calls = self._calls.get(module)
+        calls = self._calls.get(id(module))
         if calls is None:
             return original(module, *arguments, **keywords)
         calls.enter()
@@ -107,7 +116,7 @@ class ModuleCalls:
     def leave(self, output):
         for index, tensor in enumerate(_tensors_in(output)):
             if tensor.requires_grad and tensor.grad_fn is not None:
-                if index == len(self._gradient_hooks):
+                while index >= len(self._gradient_hooks):
                     self._gradient_hooks.append(_GradientHook(self._passes))
                 tensor.register_hook(self._gradient_hooks[index])
         self._chain.leave(self)

@@ -148,7 +148,7 @@ class Structured(nn.Module):
         value = self.last(sequence.squeeze(1) + hidden[0] + pair.right)
         if self.kind == "dict":
             return {"values": [value, None, 3], "name": "x"}
-        return Output(value, "x") if self.kind == "dataclass" else ("x", (value, ))
+        return Output(value, "x") if self.kind == "dataclass" else ("x", torch.arange(3), (value, ))
 
 
 def structured(kind, take):
@@ -326,7 +326,7 @@ CASES = {
     "a module that calls itself": recursive,
     "outputs in a dict": structured("dict", lambda output: output["values"][0]),
     "outputs in a dataclass": structured("dataclass", lambda output: output.value),
-    "outputs in a tuple": structured("tuple", lambda output: output[1][0]),
+    "outputs in a tuple": structured("tuple", lambda output: output[2][0]),
     "checkpointed, reentrant": checkpointed(use_reentrant=True),
     "checkpointed, not reentrant": checkpointed(use_reentrant=False),
     "all checkpointed, reentrant": checkpointed_outside(True),
