@@ -13,12 +13,15 @@ many stretches as fit: the task says how much fits, and the places have learned 
 Work outside of all scopes belongs to no unit: there the script reads data, or waits for people.
 """
 
+import itertools
 import threading
 import time
 
-# Kinds of work. What disturbs one kind does not raise the estimates of the others.
-FORWARD, BACKWARD, OPTIMIZER, OTHER = range(4)
-_FIRST_VISITS = 15
+# Labels of units, see FillTask. Units of known length share one estimate, in which there are soon so many
+# that no single one counts. Those of unknown length have the others in turn: one that is very slow, as
+# first ones are, then holds up few.
+KNOWN = 0
+_UNKNOWN = range(1, 16)
 
 # The size of a unit is given to the task in steps of this length.
 STEP_NS = 20_000
@@ -42,10 +45,11 @@ class Place:
     """Where a unit may begin. Learns how long the stretch up to the next place lasts: the least of the
     first visits, from then on a running median, which a few interrupted stretches do not move."""
 
-    __slots__ = ("kind", "expected_ns", "_least_ns", "_visits")
+    __slots__ = ("expected_ns", "unknown_label", "_least_ns", "_visits")
+    _unknown_labels = itertools.cycle(_UNKNOWN)
 
-    def __init__(self, kind):
-        self.kind = kind
+    def __init__(self):
+        self.unknown_label = next(self._unknown_labels)
         self.expected_ns = None  # while it is not known
         self._least_ns = 0
         self._visits = 0
@@ -148,10 +152,10 @@ class Chain:
         expected_ns = place.expected_ns
         if expected_ns is None:
             unit_ns = expected_ns = 0
-            is_started = self._task.next_unit(_FIRST_VISITS)
+            is_started = self._task.next_unit(place.unknown_label)
         else:
             least = max(1, -(-expected_ns // STEP_NS))
-            size = self._task.next_elastic(least, max(least, UNIT_MAX_NS // STEP_NS), place.kind)
+            size = self._task.next_elastic(least, max(least, UNIT_MAX_NS // STEP_NS), KNOWN)
             unit_ns = size * STEP_NS
             is_started = size > 0
         if not is_started:

@@ -107,7 +107,7 @@ class ModuleCalls:
     def __init__(self, chain, passes):
         self._chain = chain
         self._passes = passes
-        self._forward = _chain.Place(_chain.FORWARD)
+        self._forward = _chain.Place()
         self._gradient_hooks = []  # one for each tensor of the output
 
     def enter(self):
@@ -147,7 +147,7 @@ class _GradientHook:
 
     def __init__(self, passes):
         self._passes = passes
-        self._place = _chain.Place(_chain.BACKWARD)
+        self._place = _chain.Place()
 
     def __call__(self, _gradient):
         self._passes.reach(self._place)
@@ -193,7 +193,7 @@ class OptimizerSteps:
 
     def __init__(self, chain, optimizer):
         self._chain = chain
-        self._place = _chain.Place(_chain.OPTIMIZER)
+        self._place = _chain.Place()
         self._is_on = True
         self._replacement = Replacement(optimizer, "step", self._run_step)
 

@@ -98,7 +98,7 @@ class Attachment:
 
         name: work of equal length has one name.
         """
-        place = self._places.setdefault(name, _chain.Place(_chain.OTHER))
+        place = self._places.setdefault(name, _chain.Place())
         scope = object()
         self._chain.enter(scope, place)
         try:

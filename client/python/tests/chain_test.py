@@ -6,12 +6,12 @@ from fake_task import FakeTask
 from pipefill import _chain
 from pipefill._chain import STEP_NS, Chain, Place, Stopped
 
-KIND = _chain.BACKWARD
+KNOWN = _chain.KNOWN
 MOST = _chain.UNIT_MAX_NS // STEP_NS
 
 
 def known_place(stretch_ns):
-    place = Place(KIND)
+    place = Place()
     place.learn(stretch_ns)
     place.learn(stretch_ns)
     return place
@@ -19,7 +19,7 @@ def known_place(stretch_ns):
 
 class PlaceTest(unittest.TestCase):
     def test_is_known_after_two_visits_and_forgets_the_slower_one(self):
-        place = Place(KIND)
+        place = Place()
         self.assertIsNone(place.expected_ns)
         place.learn(900)
         self.assertIsNone(place.expected_ns)
@@ -41,6 +41,12 @@ class PlaceTest(unittest.TestCase):
         self.assertGreaterEqual(place.expected_ns, 0)
 
 
+    def test_places_of_unknown_length_share_few_labels_and_none_with_known_ones(self):
+        labels = [Place().unknown_label for _ in range(30)]
+        self.assertEqual(sorted(labels), sorted(2 * list(range(1, 16))))
+        self.assertNotIn(KNOWN, labels)
+
+
 class ChainTest(unittest.TestCase):
     def setUp(self):
         self.now_ns = 0
@@ -58,13 +64,13 @@ class ChainTest(unittest.TestCase):
     def test_an_unknown_place_has_a_unit_of_its_own(self):
         self.make_chain()
         self.run_stretch(known_place(STEP_NS))
-        self.run_stretch(Place(KIND), actual_ns=STEP_NS)
+        self.run_stretch(Place(), actual_ns=STEP_NS)
         self.run_stretch(known_place(STEP_NS))
-        self.assertEqual(self.task.log, [(KIND, 1, MOST), "first", (KIND, 1, MOST)])
+        self.assertEqual(self.task.log, [(KNOWN, 1, MOST), "unit", (KNOWN, 1, MOST)])
 
     def test_learns_the_stretch_from_each_place_to_the_next(self):
         self.make_chain()
-        first, second = Place(KIND), Place(KIND)
+        first, second = Place(), Place()
         for _ in range(2):
             self.run_stretch(first, actual_ns=70)
             self.run_stretch(second, actual_ns=90)
@@ -76,7 +82,7 @@ class ChainTest(unittest.TestCase):
         place = known_place(4 * STEP_NS)
         for _ in range(5):
             self.run_stretch(place)
-        self.assertEqual(self.task.log, [(KIND, 4, MOST)] * 3)
+        self.assertEqual(self.task.log, [(KNOWN, 4, MOST)] * 3)
 
     def test_a_stretch_that_lasts_too_long_ends_the_unit_early(self):
         self.make_chain(pieces=10)
@@ -90,7 +96,7 @@ class ChainTest(unittest.TestCase):
         self.make_chain()
         self.run_stretch(known_place(STEP_NS + 1))
         self.run_stretch(known_place(5 * _chain.UNIT_MAX_NS))
-        self.assertEqual(self.task.log, [(KIND, 2, MOST), (KIND, 5 * MOST, 5 * MOST)])
+        self.assertEqual(self.task.log, [(KNOWN, 2, MOST), (KNOWN, 5 * MOST, 5 * MOST)])
 
     def test_work_outside_of_scopes_is_no_unit(self):
         self.make_chain()
@@ -106,7 +112,7 @@ class ChainTest(unittest.TestCase):
         self.chain.leave("scope")
         self.assertFalse(self.task.in_unit)
         self.chain.leave("forgotten")
-        self.assertEqual(self.task.log, [(KIND, 1, MOST), "end"])
+        self.assertEqual(self.task.log, [(KNOWN, 1, MOST), "end"])
 
     def test_a_scope_inside_itself_is_left_twice(self):
         self.make_chain()
@@ -118,23 +124,23 @@ class ChainTest(unittest.TestCase):
 
     def test_stop_is_raised_where_a_unit_would_begin_and_leaves_no_scope(self):
         self.make_chain(stop_after=1)
-        self.run_stretch(Place(KIND), actual_ns=1)
+        self.run_stretch(Place(), actual_ns=1)
         with self.assertRaises(Stopped) as raised:
-            self.chain.enter("inner", Place(KIND))
+            self.chain.enter("inner", Place())
         self.assertEqual(raised.exception.code, 3)
         self.chain.leave("scope")
         self.assertFalse(self.task.in_unit)
         with self.assertRaises(Stopped):
-            self.chain.enter("scope", Place(KIND))
+            self.chain.enter("scope", Place())
 
     def test_an_exception_while_waiting_leaves_no_unit_behind(self):
         self.make_chain()
         self.run_stretch(known_place(1))
         self.task.next_unit = self.interrupt
         with self.assertRaises(KeyboardInterrupt):
-            self.chain.reach(Place(KIND))
+            self.chain.reach(Place())
         self.chain.reach(known_place(1))
-        self.assertEqual(self.task.log, [(KIND, 1, MOST)] * 2)
+        self.assertEqual(self.task.log, [(KNOWN, 1, MOST)] * 2)
 
     @staticmethod
     def interrupt(_label):
@@ -143,7 +149,7 @@ class ChainTest(unittest.TestCase):
     def test_waits_for_the_device_before_a_stretch_counts_as_done(self):
         task = FakeTask(pieces=2)
         chain = Chain(task, clock_ns=lambda: self.now_ns, wait_for_device=self.wait_for_device)
-        place = Place(KIND)
+        place = Place()
         for _ in range(2):
             chain.enter("scope", place)
             self.assertTrue(task.in_unit)
@@ -159,9 +165,9 @@ class ChainTest(unittest.TestCase):
         self.make_chain()
         self.run_stretch(known_place(1))
         self.chain.forget()
-        self.chain.reach(Place(KIND))
+        self.chain.reach(Place())
         self.chain.leave("scope")
-        self.assertEqual(self.task.log, [(KIND, 1, MOST)])
+        self.assertEqual(self.task.log, [(KNOWN, 1, MOST)])
 
 
 if __name__ == "__main__":
