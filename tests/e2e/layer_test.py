@@ -31,7 +31,8 @@ class LayerTest(unittest.TestCase):
             pipefill.start_agent()
             filled = pipefill.path("filled.json")
             job = pipefill.submit("gpt", self.command(filled))
-            training = start_training(pipefill.path("loss.jsonl"), 100_000, PIPEFILL_SOCKET=pipefill.socket)
+            training = start_training(pipefill.path("loss.jsonl"), 100_000, size="small",
+                                      PIPEFILL_SOCKET=pipefill.socket)
             try:
                 code, _, errors = pipefill.cli("wait", job, "--timeout", "170s")
                 self.assertEqual(code, 0, errors + pipefill.cli("logs", job)[1])

@@ -13,15 +13,12 @@ many stretches as fit: the task says how much fits, and the places have learned 
 Work outside of all scopes belongs to no unit: there the script reads data, or waits for people.
 """
 
-import itertools
 import threading
 import time
 
-# Labels of units, see FillTask. Units of known length share one estimate, in which there are soon so many
-# that no single one counts. Those of unknown length have the others in turn: one that is very slow, as
-# first ones are, then holds up few.
-KNOWN = 0
-_UNKNOWN = range(1, 16)
+# Labels of units, see FillTask. All units of known length share one estimate, since one of few units would
+# follow each slow one of them; so do those of unknown length, among which slow ones are common.
+KNOWN, UNKNOWN = 0, 1
 
 # The size of a unit is given to the task in steps of this length.
 STEP_NS = 20_000
@@ -45,11 +42,9 @@ class Place:
     """Where a unit may begin. Learns how long the stretch up to the next place lasts: the least of the
     first visits, from then on a running median, which a few interrupted stretches do not move."""
 
-    __slots__ = ("expected_ns", "unknown_label", "_least_ns", "_visits")
-    _unknown_labels = itertools.cycle(_UNKNOWN)
+    __slots__ = ("expected_ns", "_least_ns", "_visits")
 
     def __init__(self):
-        self.unknown_label = next(self._unknown_labels)
         self.expected_ns = None  # while it is not known
         self._least_ns = 0
         self._visits = 0
@@ -152,7 +147,7 @@ class Chain:
         expected_ns = place.expected_ns
         if expected_ns is None:
             unit_ns = expected_ns = 0
-            is_started = self._task.next_unit(place.unknown_label)
+            is_started = self._task.next_unit(UNKNOWN)
         else:
             least = max(1, -(-expected_ns // STEP_NS))
             size = self._task.next_elastic(least, max(least, UNIT_MAX_NS // STEP_NS), KNOWN)

@@ -4,8 +4,8 @@ import threading
 
 
 class FakeTask:
-    """log: "unit" for one of fixed size, (label, least, most) for an elastic one, "end" for the end of one
-    that nothing followed."""
+    """log: the label of a unit of fixed size, (label, least, most) for an elastic one, "end" for the end of
+    one that nothing followed."""
 
     def __init__(self, pieces=None, stop_after=None):
         """pieces: size of every elastic unit that may be so large; default the largest. stop_after: units."""
@@ -18,8 +18,8 @@ class FakeTask:
         self._stop_after = stop_after
         self._busy = threading.Lock()
 
-    def next_unit(self, _label=0):
-        return self._start("unit")
+    def next_unit(self, label=0):
+        return self._start(label)
 
     def next_elastic(self, n_min, n_max, label=0):
         if not self._start((label, n_min, n_max)):

@@ -21,6 +21,7 @@ import pipefill.torch
 import torch_models
 from fake_agent import FakeAgent
 from fake_task import FakeTask
+from pipefill._chain import UNKNOWN
 from torch_models import Probe
 
 FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
@@ -49,14 +50,14 @@ class WhereItWaitsTest(LayerTest):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         self.attach(model, optimizer)
         loss = model(torch.ones(1, 2)).sum()
-        self.assertEqual(self.task.log, ["unit"] * 3 + ["end"])
+        self.assertEqual(self.task.log, [UNKNOWN] * 3 + ["end"])
         self.task.log.clear()
         loss.backward()
         # The outputs of the model and of its last layer are one tensor, with a hook of each.
-        self.assertEqual(self.task.log, ["unit"] * 3 + ["end"])
+        self.assertEqual(self.task.log, [UNKNOWN] * 3 + ["end"])
         self.task.log.clear()
         optimizer.step()
-        self.assertEqual(self.task.log, ["unit", "end"])
+        self.assertEqual(self.task.log, [UNKNOWN, "end"])
 
     def test_all_work_of_modules_and_optimizers_is_in_units_and_the_script_is_not(self):
         for name, make in torch_models.CASES.items():
@@ -88,7 +89,7 @@ class WhereItWaitsTest(LayerTest):
             with context:
                 output = model(torch.ones(1, 2))
             self.assertIsNone(output._backward_hooks)
-        self.assertEqual(self.task.log, ["unit", "end"] * 2)
+        self.assertEqual(self.task.log, [UNKNOWN, "end"] * 2)
 
     def test_a_module_that_hands_its_input_through_puts_no_hook_on_it(self):
         model = nn.Identity()
@@ -189,7 +190,7 @@ class ExceptionTest(LayerTest):
             with self.assertRaisesRegex(ValueError, "forward"):
                 model(torch.ones(1, 2))
             self.check_outside()
-        self.assertEqual(self.task.log, ["unit"] * 3 + ["end"] + self.task.log[4:])
+        self.assertEqual(self.task.log, [UNKNOWN] * 3 + ["end"] + self.task.log[4:])
 
     def test_ends_the_unit_of_a_backward_that_raises(self):
         model, _ = self.make_model(Failing(BACKWARD))
