@@ -12,6 +12,18 @@ from typing import Dict, Tuple
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _TIMEOUT_SECONDS = 60
+# Runs a script whose layers are not attached: plain.py [OPTION VALUE]... SCRIPT [OPTION VALUE]...
+_WITHOUT_LAYERS = """
+import os, pathlib, runpy, sys, types
+script = next(word for word in sys.argv[1:] if word.endswith("train.py"))
+sys.path.append(str(pathlib.Path(script).parents[1]))
+import arithmetic
+arithmetic.prepare(os.environ)
+import pipefill.torch
+pipefill.torch.attach = lambda *_: types.SimpleNamespace(task=pipefill.default_task())
+sys.argv = [script] + [word for word in sys.argv[1:] if word != script]
+runpy.run_path(script, run_name="__main__")
+"""
 
 
 class FillJobsTest(unittest.TestCase):
@@ -58,6 +70,21 @@ class FillJobsTest(unittest.TestCase):
         self.assertEqual(len(losses), 300)
         self.assertLess(sum(losses[-50:]) / 50, sum(losses[:50]) / 50 - 0.3)
         self.assertGreater(float.fromhex(lines[-1]["accuracy"]), 0.2)
+
+    def test_training_in_layers_gives_the_result_of_the_same_script_without_pipefill(self):
+        options = ("--steps", "60")
+        layers, output = self.run_job("gpt_layer/train.py", *options)
+        (self.folder / "plain.py").write_text(_WITHOUT_LAYERS, encoding="utf-8")
+        plain, same_output = self.run_job(str(self.folder / "plain.py"),
+                                          str(_HERE / "gpt_layer" / "train.py"), *options)
+        self.assertEqual(output, same_output)
+        self.assertEqual(layers["sha256"], hashlib.sha256(output).hexdigest())
+        self.assertEqual(plain["units"], 0)
+        self.assertGreater(layers["units"], 60)
+        lines = [json.loads(line) for line in output.splitlines()]
+        losses = [float.fromhex(line["loss"]) for line in lines[:-1]]
+        self.assertLess(sum(losses[-10:]) / 10, losses[0] - 1)
+        self.assertLess(float.fromhex(lines[-1]["validation"]), losses[0] - 1)
 
 
 if __name__ == "__main__":

@@ -146,9 +146,9 @@ class Cluster:
         return output.strip()
 
 
-def start_training(loss_file, iterations, **more):
+def start_training(loss_file, iterations, size="tiny", **more):
     """The example's training run on two cores, its output on a pipe."""
-    command = [PYTHON, TRAIN, "--stages", "2", "--pin-cores", ",".join(cores()), "--size", "tiny",
+    command = [PYTHON, TRAIN, "--stages", "2", "--pin-cores", ",".join(cores()), "--size", size,
                "--iterations", str(iterations), "--seed", "7", "--loss-file", loss_file]
     return subprocess.Popen(command, env=environment(**more), stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)

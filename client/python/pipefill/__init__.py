@@ -15,7 +15,12 @@ or, where the work comes in pieces, for as many of them as fit:
     for begin, end in pipefill.elastic(len(samples), 1, 64):
         process(samples[begin:end])
 
-Both run unchanged, and with the same results, where there is no pipefill.
+or is an ordinary PyTorch training script, of which every layer waits:
+
+    import pipefill.torch
+    pipefill.torch.attach(model, optimizer)
+
+All run unchanged, and with the same results, where there is no pipefill.
 """
 
 from ._fill import AttachError, Elastic, Fill, FillTask, TaskStats, default_task, elastic, fill

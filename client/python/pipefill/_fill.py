@@ -247,12 +247,15 @@ _default_lock = threading.Lock()
 _default_task = None
 
 
-def default_task():
-    """The FillTask of this process that fill() uses, made on first use and kept until the end."""
+def default_task(unit_hint=None):
+    """The FillTask of this process that fill() uses, made on first use and kept until the end.
+
+    unit_hint: see FillTask; counts on first use.
+    """
     global _default_task
     with _default_lock:
         if _default_task is None:
-            _default_task = FillTask()
+            _default_task = FillTask(unit_hint=unit_hint)
         return _default_task
 
 
