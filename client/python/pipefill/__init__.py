@@ -18,6 +18,7 @@ or, where the work comes in pieces, for as many of them as fit:
 Both run unchanged, and with the same results, where there is no pipefill.
 """
 
+from ._config import task_config
 from ._fill import AttachError, Elastic, Fill, FillTask, TaskStats, default_task, elastic, fill
 from ._main_job import MainJob, attach
 from ._version import __version__
@@ -34,4 +35,5 @@ __all__ = [
     "default_task",
     "elastic",
     "fill",
+    "task_config",
 ]
