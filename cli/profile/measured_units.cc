@@ -19,6 +19,9 @@ namespace {
 
 constexpr absl::string_view kFirstLine = "pipefill-units 1";
 
+// A size with less than this part of the most frequent one's units was no choice of the profiler.
+constexpr int64_t kRareParts = 10;
+
 // The number behind `name`= in the words of a line; false if there is none.
 template <typename Number>
 bool TakeNumber(const std::vector<absl::string_view>& words, absl::string_view name,
@@ -56,9 +59,18 @@ std::vector<MeasuredUnits> Elastic(const MeasuredRun& run) {
       std::max_element(counts.begin(), counts.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<MeasuredUnits> elastic;
+  int64_t count_max = 0;
   for (const MeasuredUnits& units : run.units) {
-    if (units.size > 0 && units.label == most->first) elastic.push_back(units);
+    if (units.size == 0 || units.label != most->first) continue;
+    elastic.push_back(units);
+    count_max = std::max(count_max, units.count);
   }
+  // Not the rests at the end of the work.
+  elastic.erase(std::remove_if(elastic.begin(), elastic.end(),
+                               [&](const MeasuredUnits& units) {
+                                 return units.count * kRareParts < count_max;
+                               }),
+                elastic.end());
   std::sort(elastic.begin(), elastic.end(),
             [](const MeasuredUnits& a, const MeasuredUnits& b) { return a.size < b.size; });
   return elastic;

@@ -39,9 +39,10 @@ struct MeasuredRun {
 };
 
 // The configurations that runs show. A run with elastic units gives one for each size of the label
-// with most of them ("n8": a sample is a piece); with a batch size that it was told, one alone, of
-// the largest size. A run without gives one ("default", "batch8"): its kinds one behind the other,
-// in proportion to how often they ran; a sample is a unit, or one of its batch.
+// with most of them ("n8": a sample is a piece), rare ones left out; with a batch size that it was
+// told, one alone, of the largest size. A run without gives one ("default", "batch8"): its kinds
+// one behind the other, in proportion to how often they ran; a sample is a unit, or one of its
+// batch.
 std::vector<v1::FillConfiguration> ConfigurationsOf(const MeasuredRun& run);
 
 // NAME, UNITS, MEAN .. of all configurations. `runs` as they were measured.

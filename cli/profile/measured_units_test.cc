@@ -69,10 +69,11 @@ TEST(ConfigurationsTest, BatchSizeCountsItsSamples) {
 }
 
 TEST(ConfigurationsTest, EachElasticSizeIsOneOfTheLabelWithMostUnits) {
-  const MeasuredRun run = {.batch_size = 0,
-                           .memory_peak_bytes = 1,
-                           .units = {UnitsOf(0, 4, 100, 400), UnitsOf(0, 2, 100, 210),
-                                     UnitsOf(1, 16, 3, 9000), UnitsOf(2, 0, 900, 5)}};
+  const MeasuredRun run = {
+      .batch_size = 0,
+      .memory_peak_bytes = 1,
+      .units = {UnitsOf(0, 4, 100, 400), UnitsOf(0, 2, 100, 210), UnitsOf(0, 5, 1, 500),
+                UnitsOf(1, 16, 3, 9000), UnitsOf(2, 0, 900, 5)}};
   const auto configurations = ConfigurationsOf(run);
   ASSERT_EQ(configurations.size(), 2U);
   EXPECT_EQ(configurations[0].name(), "n2");

@@ -1,5 +1,6 @@
 #include "client/profile/profile_recorder.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -12,12 +13,14 @@ ProfileRecorder::~ProfileRecorder() { Write(); }
 
 void ProfileRecorder::OnStats(const pf_task_stats& stats) {
   const uint64_t units = stats.units - units_;
-  const uint64_t wall_ns = stats.unit_wall_ns - wall_ns_;
+  // What other programs took away shows in the one, further threads in the other.
+  const uint64_t time_ns = std::min(stats.unit_wall_ns - wall_ns_, stats.unit_cpu_ns - cpu_ns_);
   units_ = stats.units;
   wall_ns_ = stats.unit_wall_ns;
+  cpu_ns_ = stats.unit_cpu_ns;
   if (units == 0) return;
   const bool is_known = times_.size() < kKindsMax || times_.count(kind_) > 0;
-  if (is_known) Add(wall_ns / units);
+  if (is_known) Add(time_ns / units);
   const uint64_t now_ns = clock_.NowNs();
   if (now_ns - written_at_ns_ < kWriteNs) return;
   written_at_ns_ = now_ns;

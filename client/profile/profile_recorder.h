@@ -7,8 +7,10 @@
 //   pipefill-units 1
 //   unit label=0 size=0 count=6000 total_ns=.. p50_ns=.. p90_ns=.. max_ns=..
 //
-// size 0 = not elastic. The first unit of a kind is left out once there is a second. A folder that
-// cannot be written is nobody's error: the task goes on.
+// size 0 = not elastic. A unit's time is its CPU time, or the time it took if that is less: what
+// other programs take away meanwhile does not count, nor does waiting for a disk. The first unit of
+// a kind is left out once there is a second. A folder that cannot be written is nobody's error: the
+// task goes on.
 //
 // Thread-compatible: belongs to one fill task's thread.
 #ifndef CLIENT_PROFILE_PROFILE_RECORDER_H_
@@ -66,6 +68,7 @@ class ProfileRecorder {
   uint32_t step_ = 0;  // of ChooseSize
   uint64_t units_ = 0;
   uint64_t wall_ns_ = 0;
+  uint64_t cpu_ns_ = 0;
   uint64_t written_at_ns_ = 0;
 };
 

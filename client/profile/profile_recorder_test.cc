@@ -24,10 +24,11 @@ std::string ReadText(const std::string& path) {
 class ProfileRecorderTest : public testing::Test {
  protected:
   // A unit of one kind that took so long.
-  void Unit(uint32_t label, uint32_t size, uint64_t wall_ns) {
+  void Unit(uint32_t label, uint32_t size, uint64_t wall_ns, uint64_t cpu_ns = UINT64_MAX / 2) {
     recorder_->Begin(label, size);
     ++stats_.units;
     stats_.unit_wall_ns += wall_ns;
+    stats_.unit_cpu_ns += std::min(cpu_ns, 2 * wall_ns);
     clock_.now_ns += wall_ns;
     recorder_->OnStats(stats_);
   }
@@ -46,6 +47,12 @@ TEST_F(ProfileRecorderTest, TellsKindsAndSizesApart) {
             "pipefill-units 1\n"
             "unit label=0 size=0 count=2 total_ns=30 p50_ns=10 p90_ns=20 max_ns=20\n"
             "unit label=1 size=8 count=1 total_ns=30 p50_ns=30 p90_ns=30 max_ns=30\n");
+}
+
+TEST_F(ProfileRecorderTest, TimeThatOthersTookDoesNotCount) {
+  Unit(0, 0, 90);
+  Unit(0, 0, 80, 30);
+  EXPECT_NE(recorder_->Text().find("count=1 total_ns=30 "), std::string::npos);
 }
 
 TEST_F(ProfileRecorderTest, OnlyUnitOfAKindCountsThoughItWarmsUp) {
