@@ -31,7 +31,8 @@ bool IsVariableName(const std::string& name) {
          });
 }
 
-absl::Status CheckSpec(const v1::JobSpec& spec) {
+absl::Status CheckLaunch(const v1::LaunchAttempt& launch) {
+  const v1::JobSpec& spec = launch.spec();
   if (spec.command().empty() || spec.command(0).empty()) {
     return absl::InvalidArgumentError("the job has no command");
   }
@@ -42,7 +43,7 @@ absl::Status CheckSpec(const v1::JobSpec& spec) {
     return absl::InvalidArgumentError(
         absl::StrCat("workdir ", spec.workdir(), " is not an absolute path"));
   }
-  bool has_nul = HasNul(spec.workdir());
+  bool has_nul = HasNul(spec.workdir()) || HasNul(launch.config());
   for (const std::string& word : spec.command()) has_nul = has_nul || HasNul(word);
   for (const auto& [name, value] : spec.env()) {
     if (!IsVariableName(name)) {
@@ -73,12 +74,13 @@ v1::AttemptKey ToProto(const AttemptKey& key) {
 
 absl::StatusOr<AttemptSpec> FromProto(const v1::LaunchAttempt& launch) {
   const v1::JobSpec& spec = launch.spec();
-  if (const absl::Status status = CheckSpec(spec); !status.ok()) return status;
+  if (const absl::Status status = CheckLaunch(launch); !status.ok()) return status;
   return AttemptSpec{.key = FromProto(launch.key()),
                      .job_name = spec.name(),
                      .device = launch.device(),
                      .command = {spec.command().begin(), spec.command().end()},
                      .env = {spec.env().begin(), spec.env().end()},
+                     .config = launch.config(),
                      .workdir = spec.workdir(),
                      .memory_bytes = spec.memory_bytes(),
                      .policy_rank = launch.policy_rank()};

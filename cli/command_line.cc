@@ -110,8 +110,9 @@ absl::StatusOr<ExitCode> RunParsed(const CLI::App& root, const CommandSet& comma
     return kExitUsage;
   }
   if (context.tail.has_value() && !command->takes_tail) {
-    return absl::InvalidArgumentError(absl::StrCat("unexpected --; only 'pipefill submit' runs a ",
-                                                   "program, see '", FullName(app), " --help'"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("unexpected --; only 'pipefill submit' and 'pipefill ",
+                     "profile' run a program, see '", FullName(app), " --help'"));
   }
   return command->body(context);
 }

@@ -72,8 +72,8 @@ TEST_F(CommandLineTest, OptionsThatContradictEachOtherAreNamed) {
 
 TEST_F(CommandLineTest, OnlySubmitTakesAProgram) {
   EXPECT_EQ(UsageErrorOf({"jobs", "--", "true"}),
-            "pipefill: unexpected --; only 'pipefill submit' runs a program, see 'pipefill jobs "
-            "--help'\n");
+            "pipefill: unexpected --; only 'pipefill submit' and 'pipefill profile' run a program, "
+            "see 'pipefill jobs --help'\n");
 }
 
 TEST_F(CommandLineTest, SchedulerMayStandBeforeOrBehindTheCommand) {

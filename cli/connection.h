@@ -18,8 +18,9 @@ inline constexpr absl::Duration kCallTimeout = absl::Seconds(10);
 // For calls that are repeated anyway, while a person waits.
 inline constexpr absl::Duration kWatchTimeout = absl::Milliseconds(900);
 
-// A client of the schedulerd at `address` whose calls take at most `timeout`. With `notes`, which outlives it, it says there when a
-// call has to be tried again, for a person who would otherwise wonder.
+// A client of the schedulerd at `address` whose calls take at most `timeout`. With `notes`, which
+// outlives it, it says there when a call has to be tried again, for a person who would otherwise
+// wonder.
 absl::StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address,
                                                          std::ostream* notes,
                                                          absl::Duration timeout = kCallTimeout);

@@ -60,6 +60,7 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
   *spec.mutable_env() = file.env();
   spec.set_workdir(file.workdir());
   spec.set_retries(file.retries());
+  if (file.has_profile()) *spec.mutable_profile() = file.profile();
   if (!file.memory().empty()) {
     const absl::StatusOr<int64_t> memory_bytes = ParseBytes(file.memory());
     if (!memory_bytes.ok()) {

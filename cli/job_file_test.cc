@@ -16,7 +16,8 @@ std::string ErrorOf(absl::string_view text) {
 TEST(JobFileTest, ReadsEveryField) {
   const auto spec = ParseJobFile(R"({
     "name": "embed", "command": ["python3", "embed.py"], "env": {"A": "1"},
-    "workdir": "/data", "memory": "512MiB", "retries": 2})",
+    "workdir": "/data", "memory": "512MiB", "retries": 2,
+    "profile": {"samples_total": 7}})",
                                  "job.json");
 
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -26,6 +27,7 @@ TEST(JobFileTest, ReadsEveryField) {
   EXPECT_EQ(spec->workdir(), "/data");
   EXPECT_EQ(spec->memory_bytes(), 512 << 20);
   EXPECT_EQ(spec->retries(), 2);
+  EXPECT_EQ(spec->profile().samples_total(), 7);
 }
 
 TEST(JobFileTest, UnknownFieldIsNamedWithItsLineAndASuggestion) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/forecast_text.h"
 #include "cli/job_cancel.h"
 #include "cli/job_logs.h"
 #include "cli/job_wait.h"
@@ -121,6 +122,8 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   std::string text = absl::StrCat("job ", job.id(), ": ", JobName(job), "\n", JobFacts(job, now));
   if (job.attempts().empty()) return absl::StrCat(text, "\nno attempts yet\n");
   absl::StrAppend(&text, "\nattempts\n", AttemptTable(job, now));
+  const std::string forecast = ForecastFacts(job, now);
+  if (!forecast.empty()) absl::StrAppend(&text, "\nforecast\n", forecast);
   const v1::Attempt& last = *LastAttempt(job);
   if (!last.has_progress() || last.started_unix_ns() == 0) return text;
   absl::StrAppend(&text, "\nprogress of attempt ", last.number(), "\n",

@@ -111,6 +111,33 @@ TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
   EXPECT_EQ(json["attempts"][0]["progress"]["freezes"], 1);
 }
 
+TEST_F(JobShowTest, ShowsTheForecast) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  AddAttempt(job).set_configuration("n8");
+  v1::Forecast& forecast = *job.mutable_forecast();
+  forecast.set_rate(100);
+  forecast.set_rate_low(90);
+  forecast.set_rate_high(110);
+  forecast.set_finish_unix_ns(UnixNsAgo(-absl::Minutes(3)));
+  forecast.set_configuration("n8");
+  forecast.set_text("from its profile");
+
+  const std::string out = Run({"job", "show", "17"}).out;
+
+  EXPECT_NE(out.find("\nforecast\n  rate           100 samples/s, between 90 and 110\n"),
+            std::string::npos)
+      << out;
+  for (const auto& words : {std::vector<std::string>{"job", "show", "17", "-o", "json"},
+                            std::vector<std::string>{"jobs", "-o", "json"}}) {
+    auto json = nlohmann::json::parse(Run(words).out);
+    if (json.contains("jobs")) json = json["jobs"][0];
+    EXPECT_EQ(json["forecast"]["rate_high"], 110);
+    EXPECT_EQ(json["forecast"]["configuration"], "n8");
+    EXPECT_FALSE(json["forecast"].contains("finish_latest_unix_ns"));
+    EXPECT_EQ(json["attempts"][0]["configuration"], "n8");
+  }
+}
+
 TEST_F(JobShowTest, ShowsHowAJobEnded) {
   v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
   job.set_end_text("exit code 1");

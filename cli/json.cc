@@ -52,7 +52,23 @@ Json AttemptJson(const v1::Attempt& attempt) {
   SetUnlessZero(json, "placed_unix_ns", attempt.placed_unix_ns());
   SetUnlessZero(json, "started_unix_ns", attempt.started_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", attempt.ended_unix_ns());
+  SetUnlessEmpty(json, "configuration", attempt.configuration());
   if (attempt.has_progress()) json["progress"] = ProgressJson(attempt.progress());
+  return json;
+}
+
+Json ForecastJson(const v1::Forecast& forecast) {
+  Json json;
+  if (forecast.rate() > 0) {
+    json["rate"] = forecast.rate();
+    json["rate_low"] = forecast.rate_low();
+    json["rate_high"] = forecast.rate_high();
+  }
+  SetUnlessZero(json, "finish_unix_ns", forecast.finish_unix_ns());
+  SetUnlessZero(json, "finish_earliest_unix_ns", forecast.finish_earliest_unix_ns());
+  SetUnlessZero(json, "finish_latest_unix_ns", forecast.finish_latest_unix_ns());
+  SetUnlessEmpty(json, "configuration", forecast.configuration());
+  SetUnlessEmpty(json, "text", forecast.text());
   return json;
 }
 
@@ -102,6 +118,7 @@ Json JobJson(const v1::Job& job) {
   json["attempts"] = Json::array();
   for (const v1::Attempt& attempt : job.attempts())
     json["attempts"].push_back(AttemptJson(attempt));
+  if (job.has_forecast()) json["forecast"] = ForecastJson(job.forecast());
   return json;
 }
 

@@ -15,6 +15,7 @@
 #include "cli/job_wait.h"
 #include "cli/json.h"
 #include "cli/output.h"
+#include "common/config.h"
 #include "common/environment.h"
 #include "common/files.h"
 #include "common/quantity.h"
@@ -148,6 +149,10 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->allow_extra_args(false);
   command.add_option("--workdir", options.workdir, "Where it runs; default: a folder of its own")
       ->type_name("DIR");
+  command.add_option("--profile", options.profile, "As 'pipefill profile -o FILE' wrote it")
+      ->type_name("FILE");
+  AddNumberOption(command, {"--samples", "Samples it has to do, for a forecast of its end"},
+                  &options.samples);
   command.add_option("--key", options.key, "Same key and job: submitted only once")
       ->type_name("KEY");
   AddNumberOption(command, {"--retries", "Tries after one that failed; default: 0", /*min=*/0},
@@ -173,6 +178,12 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
     spec.set_workdir(AbsoluteFolder(options.workdir, context.working_folder));
   }
   if (options.retries >= 0) spec.set_retries(options.retries);
+  if (!options.profile.empty()) {
+    spec.clear_profile();
+    RETURN_IF_ERROR(
+        WithContext(ReadJsonFile(options.profile, spec.mutable_profile()), "--profile"));
+  }
+  if (options.samples > 0) spec.mutable_profile()->set_samples_total(options.samples);
   if (context.tail.has_value() && !context.tail->empty()) {
     spec.mutable_command()->Assign(context.tail->begin(), context.tail->end());
   }

@@ -22,6 +22,8 @@ struct SubmitOptions {
   std::string memory;
   std::vector<std::string> env;  // NAME=VALUE
   std::string workdir;
+  std::string profile;  // file
+  int32_t samples = 0;  // 0 = not given
   std::string key;
   int32_t retries = -1;  // -1 = not given
   bool is_waiting = false;

@@ -54,6 +54,20 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
   EXPECT_EQ(Sent().key(), "k");
 }
 
+TEST_F(SubmitTest, ProfileIsThatOfItsFileWithTheSamplesOfTheOption) {
+  const std::string file =
+      WriteFile("profile.json", R"({"configurations": [{"name": "n8", "nodes": [{"time_ns": 5}]}],
+                                    "samples_total": 3})");
+  Run({"submit", "--profile", file, "--samples", "900", "--", "run"});
+  EXPECT_EQ(Sent().spec().profile().configurations(0).name(), "n8");
+  EXPECT_EQ(Sent().spec().profile().samples_total(), 900);
+
+  EXPECT_NE(Run({"submit", "--profile", "/nowhere.json", "--", "run"}).err.find("--profile: "),
+            std::string::npos);
+  Run({"submit", "--", "run"});
+  EXPECT_FALSE(scheduler.submitted.back().spec().has_profile());
+}
+
 TEST_F(SubmitTest, WordsBehindTheDashesAreNotParsed) {
   Run({"submit", "--", "run", "--name", "x", "--", "-h"});
 

@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "client/fill/fill_task.h"
 #include "client/main_job/main_job.h"
@@ -15,6 +17,8 @@
 #include "client/platform/environment.h"
 #include "client/platform/error.h"
 #include "client/platform/futex.h"
+#include "client/profile/profile_recorder.h"
+#include "client/profile/task_config.h"
 #include "client/version.h"
 
 namespace {
@@ -22,7 +26,9 @@ namespace {
 using pipefill::sdk::Error;
 using pipefill::sdk::FillTask;
 using pipefill::sdk::MainJob;
+using pipefill::sdk::NumberIn;
 using pipefill::sdk::ProcessEnvironment;
+using pipefill::sdk::ProfileRecorder;
 using pipefill::sdk::SizeRange;
 using pipefill::sdk::SystemClock;
 using pipefill::sdk::SystemFutex;
@@ -69,7 +75,37 @@ struct pf_task {
   SystemClock clock;
   SystemFutex futex;
   std::unique_ptr<FillTask> task;
+  std::unique_ptr<ProfileRecorder> profile;  // of a task that is measured alone
+
+  void EndUnit() {
+    task->EndUnit();
+    if (profile != nullptr) profile->OnStats(task->stats());
+  }
 };
+
+namespace {
+
+// Measures the task if `pipefill profile` has asked for it.
+void StartProfile(pf_task* task) {
+  const std::string folder = ProcessEnvironment().Get(pipefill::sdk::kProfileVariable);
+  if (folder.empty() || task->task->is_gated() || task->task->is_refused()) return;
+  task->profile =
+      std::make_unique<ProfileRecorder>(task->clock, folder + "/units." + std::to_string(getpid()));
+}
+
+// PIPEFILL_CONFIG as it is now; "" if memory runs out.
+const char* TaskConfig() noexcept {
+  static const std::string* const config = [] {
+    try {
+      return new std::string(ProcessEnvironment().Get(pipefill::sdk::kConfigVariable));
+    } catch (...) {
+      return static_cast<std::string*>(nullptr);
+    }
+  }();
+  return config == nullptr ? "" : config->c_str();
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -173,6 +209,7 @@ int pf_task_attach(const pf_task_options* options, pf_task** task) {
       made->task = FillTask::Refuse(settings);
       error = {PF_BAD_ARGUMENT, "attach refused: options.size_bytes is not that of the struct"};
     }
+    StartProfile(made.get());
     *task = made.release();
     return Report(error);
   } catch (...) {
@@ -197,6 +234,10 @@ int pf_task_next_unit(pf_task* task, uint32_t label) {
 int pf_task_wait_unit(pf_task* task, uint32_t label, uint64_t timeout_ns) {
   if (task == nullptr) return 0;
   try {
+    if (task->profile != nullptr) {
+      task->EndUnit();
+      task->profile->Begin(label, 0);
+    }
     return UnitCode(task->task->NextUnit(label, timeout_ns));
   } catch (...) {
     return 0;
@@ -217,6 +258,11 @@ int pf_task_wait_elastic(pf_task* task, uint32_t label, uint32_t n_min, uint32_t
   range.min = std::max(n_min, 1u);
   range.max = std::max(n_max, range.min);
   try {
+    if (task->profile != nullptr) {
+      task->EndUnit();
+      range.max = task->profile->ChooseSize(range.min, range.max);
+      task->profile->Begin(label, range.max);
+    }
     return UnitCode(task->task->NextElastic(label, range, timeout_ns, n));
   } catch (...) {
     return 0;
@@ -224,7 +270,11 @@ int pf_task_wait_elastic(pf_task* task, uint32_t label, uint32_t n_min, uint32_t
 }
 
 void pf_task_end_unit(pf_task* task) {
-  if (task != nullptr) task->task->EndUnit();
+  try {
+    if (task != nullptr) task->EndUnit();
+  } catch (...) {
+    // The unit has ended; what is lost is its place in a profile.
+  }
 }
 
 void pf_task_get_stats(const pf_task* task, pf_task_stats* stats) {
@@ -232,6 +282,15 @@ void pf_task_get_stats(const pf_task* task, pf_task_stats* stats) {
   *stats = task == nullptr ? pf_task_stats{} : task->task->stats();
 }
 
-void pf_task_detach(pf_task* task) { delete task; }
+void pf_task_detach(pf_task* task) {
+  pf_task_end_unit(task);
+  delete task;
+}
+
+const char* pf_task_config(void) { return TaskConfig(); }
+
+uint64_t pf_task_batch_size(uint64_t otherwise) {
+  return NumberIn(TaskConfig(), "batch_size", otherwise);
+}
 
 }  // extern "C"

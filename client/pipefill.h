@@ -158,6 +158,14 @@ PF_EXPORT void pf_task_get_stats(const pf_task* task, pf_task_stats* stats);
 
 PF_EXPORT void pf_task_detach(pf_task* task);
 
+/* What schedulerd has chosen for this task out of the job's profile, as one flat JSON object:
+ *   {"name":"batch8","batch_size":8,"memory_saving":"plain"}     plain, checkpointing or offload
+ * "" if nothing was chosen, as when the task runs alone: then the program's own defaults hold. Stays
+ * valid and the same until the process ends. */
+PF_EXPORT const char* pf_task_config(void);
+/* Its batch_size; `otherwise` if there is none. */
+PF_EXPORT uint64_t pf_task_batch_size(uint64_t otherwise);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -171,6 +171,10 @@ class FillTask {
   std::string error_;
 };
 
+// See pf_task_config and pf_task_batch_size.
+inline std::string TaskConfig() { return pf_task_config(); }
+inline uint64_t TaskBatchSize(uint64_t otherwise) { return pf_task_batch_size(otherwise); }
+
 }  // namespace sdk_v1
 }  // namespace pipefill
 

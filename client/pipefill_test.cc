@@ -2,8 +2,12 @@
 #include "client/pipefill.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "client/pipefill.hpp"
 #include "client/platform/clock.h"
@@ -130,6 +134,34 @@ TEST_F(AbiTest, ElasticUnitsNeedAPlaceForTheirSize) {
   ASSERT_EQ(pf_task_attach(&options, &task), PF_OK);
   EXPECT_EQ(pf_task_next_elastic(task, 0, 1, 2, nullptr), 0);
   pf_task_detach(task);
+}
+
+TEST_F(AbiTest, TaskThatIsProfiledWritesItsUnitsAndTriesAllSizes) {
+  const std::string folder = testing::TempDir();
+  setenv("PIPEFILL_PROFILE", folder.c_str(), 1);
+  std::vector<uint32_t> sizes;
+  {
+    FillTask task;
+    unsetenv("PIPEFILL_PROFILE");
+    for (int i = 0; i < 5; ++i) task.NextUnit(3);
+    for (int i = 0; i < 4; ++i) sizes.push_back(task.NextElastic(1, 4, 2));
+  }
+  EXPECT_EQ(sizes, (std::vector<uint32_t>{1, 2, 4, 1}));
+  std::ifstream file(folder + "/units." + std::to_string(getpid()));
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const char* part : {"label=3 size=0 count=4 ", "label=2 size=1 count=1 ",
+                           "label=2 size=2 count=1 ", "label=2 size=4 count=1 "}) {
+    EXPECT_NE(text.str().find(part), std::string::npos) << part << text.str();
+  }
+}
+
+TEST_F(AbiTest, ConfigIsThatOfTheEnvironmentAndStaysThat) {
+  setenv("PIPEFILL_CONFIG", R"({"name":"b8","batch_size":8})", 1);
+  EXPECT_EQ(TaskConfig(), R"({"name":"b8","batch_size":8})");
+  unsetenv("PIPEFILL_CONFIG");
+  EXPECT_STREQ(pf_task_config(), R"({"name":"b8","batch_size":8})");
+  EXPECT_EQ(TaskBatchSize(1), 8u);
 }
 
 class AbiWithAgentTest : public AbiTest {

@@ -33,9 +33,10 @@ class FillJobsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_job(self, script: str, *options: str) -> Tuple[Dict[str, object], bytes]:
+    def run_job(self, script: str, *options: str, **variables: str) -> Tuple[Dict[str, object], bytes]:
         """Returns the result and the output."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PIPEFILL_")}
+        environment.update(variables)
         command = [sys.executable, str(_HERE / script), "--result", "r.json", "--output", "out"]
         subprocess.run([*command, *options], check=True, timeout=_TIMEOUT_SECONDS, cwd=self.folder,
                        env=environment, stdout=subprocess.DEVNULL)
@@ -62,6 +63,13 @@ class FillJobsTest(unittest.TestCase):
         large, same_output = self.run_job(*options, "7")
         self.assertEqual(output, same_output)
         self.assertEqual(large["units"], -(-small["units"] // 7))
+
+    def test_inference_obeys_the_batch_size_that_was_chosen_for_it(self):
+        options = ("batch_inference/job.py", "--passes", "1", "--samples", "16")
+        chosen, output = self.run_job(*options, PIPEFILL_CONFIG='{"name":"n7","batch_size":7}')
+        named, same_output = self.run_job(*options, "--batches-max", "7")
+        self.assertEqual(output, same_output)
+        self.assertEqual(chosen["units"], named["units"])
 
     def test_training_repeats_and_its_loss_goes_down(self):
         _, output = self.check_repeats("fill_training/job.py", "--steps", "300")

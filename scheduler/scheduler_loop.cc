@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "planner/planner.h"
+#include "scheduler/core/job_forecast.h"
 #include "scheduler/journal/record.h"
 #include "scheduler/log_event.h"
 
@@ -261,7 +262,9 @@ void SchedulerLoop::RunPlan() {
   auto plan =
       std::make_shared<const Plan>(MakePlan(state_.Snapshot(start), dependencies_.policy, random_));
   for (const Placement& placement : plan->placements) {
-    const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device};
+    const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device,
+                               ChooseConfiguration(**state_.FindJob(placement.job),
+                                                   state_.nodes().nodes(), placement.device)};
     const absl::Status admitted = Admit(placed);
     if (!admitted.ok()) {
       spdlog::warn("placement_refused job={} why=\"{}\"", placement.job, admitted.message());

@@ -191,6 +191,32 @@ TEST_F(SchedulerLoopTest, NothingIsPlacedWhereTheMainJobIsPaused) {
   EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
 }
 
+// --- Profiles ---
+
+TEST_F(SchedulerLoopTest, LaunchCarriesTheConfigurationThatIsFastestOnTheDevice) {
+  DialIn(1);
+  Device device = FilledDevice("a", "cpu0");
+  device.main_rank->iteration_p50_ns = 100'000'000;
+  AgentReported report = ReportFrom(1, {device});
+  BubbleStats& bubble = report.bubbles.emplace_back();
+  bubble.device = device.key;
+  bubble.offer = BubbleOffer::kYes;
+  bubble.p10_ns = bubble.p50_ns = bubble.p90_ns = 5'000'000;
+  Say(1, std::move(report));
+  JobSpec spec = SpecThatNeeds(100 * kMiB);
+  spec.profile.configurations = {LearnedConfiguration(1, 9'000'000, 0),
+                                 LearnedConfiguration(1, 1'000'000, 0)};
+  spec.profile.configurations[0].name = "large";
+  spec.profile.configurations[1].name = "small";
+  EXPECT_TRUE(loop_->Post(SubmitRequest{"", spec, [](const auto&) {}}).ok());
+  time_->RunReady();
+  ASSERT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+  EXPECT_EQ(agents_.All<LaunchAttempt>()[0].configuration, "small");
+  EXPECT_EQ(Get(1).live_attempt().configuration, "small");
+  Restart();
+  EXPECT_EQ(Get(1).live_attempt().configuration, "small");
+}
+
 // --- Durable first ---
 
 TEST_F(SchedulerLoopTest, NothingIsAnsweredOrSentBeforeItIsOnDisk) {

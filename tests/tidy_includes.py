@@ -35,7 +35,7 @@ RULES = {
 }
 
 # Third-party headers, by the start of the include.
-FOR_TESTS = ("gtest/", "gmock/", "rapidcheck")
+FOR_TESTS = ("gtest/", "gmock/", "rapidcheck", "glpk.h")
 STANDARD_ONLY = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "CLI/", "asio",
                  "SQLiteCpp/", "sqlite3", "zlib")
 NOT_PURE = ("spdlog/", "asio", "SQLiteCpp/", "sqlite3", "fstream", "thread", "mutex", "common/clock.h", "common/loop.h", "common/log.h", "common/files.h",

@@ -40,6 +40,7 @@ struct AttemptSpec {
   std::string device;
   std::vector<std::string> command;        // at least one; the first is looked up in PATH
   std::map<std::string, std::string> env;  // of the user
+  std::string config = {};                 // JSON: what the task is to do; empty = its defaults
   std::string workdir;                     // absolute; empty = the attempt's own folder
   int64_t memory_bytes = 0;                // cap on the resident memory of all its processes
   int32_t policy_rank = 0;  // among tasks of a device: lower goes first, equal ones share alike

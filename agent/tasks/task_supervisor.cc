@@ -202,6 +202,7 @@ std::vector<std::string> TaskSupervisor::EnvironmentFor(const AttemptSpec& spec,
   variables[kAttemptVariable] = absl::StrCat(spec.key.attempt.value());
   variables[kFenceVariable] = absl::StrCat(spec.key.fence.value());
   variables[kDeviceVariable] = spec.device;
+  if (!spec.config.empty()) variables[kConfigVariable] = spec.config;
   std::vector<std::string> environment;
   environment.reserve(variables.size());
   for (const auto& [name, value] : variables) environment.push_back(absl::StrCat(name, "=", value));

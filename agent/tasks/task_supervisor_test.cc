@@ -144,12 +144,13 @@ TEST_F(TaskSupervisorTest, ReportsCommandThatDoesNotExistAsFailedLaunch) {
 TEST_F(TaskSupervisorTest, GivesTaskItsNamesItsPathsAndTheUsersVariables) {
   AttemptSpec spec = SpecFor({"sh", "-c", "env; pwd"});
   spec.env = {{"OMP_NUM_THREADS", "3"}, {"PYTHONPATH", "/home/user/lib"}};
+  spec.config = R"({"batch_size":8})";
   Launch(spec);
   ASSERT_TRUE(WaitForEnd());
   for (const char* line :
        {"PIPEFILL_JOB=5\n", "PIPEFILL_ATTEMPT=1\n", "PIPEFILL_FENCE=77\n", "PIPEFILL_DEVICE=cpu0\n",
         "/socket\n", "PYTHONPATH=/opt/pipefill/python:/home/user/lib\n", "MKL_NUM_THREADS=1\n",
-        "OMP_NUM_THREADS=3\n", "/attempts/5.1/work\n"}) {
+        "PIPEFILL_CONFIG={\"batch_size\":8}\n", "OMP_NUM_THREADS=3\n", "/attempts/5.1/work\n"}) {
     EXPECT_THAT(Log("stdout"), HasSubstr(line));
   }
 }

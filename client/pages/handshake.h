@@ -11,11 +11,11 @@
 //                                           + [signal page ro] if any
 //          Mapped        ->  (agentd now seals the task page)
 //          later, when WindowPage::signal_generation moved:
-//          SignalRequest ->  <- AttachReply + [signal page ro], or without one while no rank is attached
-//          at any time       <- Stop: save and leave; SIGTERM follows after half the grace
+//          SignalRequest ->  <- AttachReply + [signal page ro], or without one while no rank is
+//          attached at any time       <- Stop: save and leave; SIGTERM follows after half the grace
 //
-// Every page is sealed against resizing (F_SEAL_SHRINK | F_SEAL_GROW) before it is handed out; the SDK
-// refuses others, for reading a page that somebody cut short would kill the process.
+// Every page is sealed against resizing (F_SEAL_SHRINK | F_SEAL_GROW) before it is handed out; the
+// SDK refuses others, for reading a page that somebody cut short would kill the process.
 //
 // The connection stays open; its end tells agentd that the rank or task is gone. Neither side ever
 // waits on it afterwards but a task in SignalRequest, which a rank never sends.
@@ -39,7 +39,8 @@ inline constexpr char kJobVariable[] = "PIPEFILL_JOB";
 inline constexpr char kAttemptVariable[] = "PIPEFILL_ATTEMPT";
 inline constexpr char kFenceVariable[] = "PIPEFILL_FENCE";
 inline constexpr char kDeviceVariable[] = "PIPEFILL_DEVICE";
-inline constexpr char kModeVariable[] = "PIPEFILL_MODE";  // off | report | fill
+inline constexpr char kConfigVariable[] = "PIPEFILL_CONFIG";  // JSON: what a task is to do
+inline constexpr char kModeVariable[] = "PIPEFILL_MODE";      // off | report | fill
 inline constexpr char kDefaultSocket[] = "/run/pipefill/agentd.sock";
 
 enum class MessageType : uint32_t {
@@ -67,9 +68,9 @@ struct AttachRankRequest {
   int32_t ranks;
   int32_t stage;
   int32_t stages;
-  uint32_t mode;             // a FillMode; 0 = kFill
-  uint32_t budget_ppm;       // allowed slowdown in millionths; 0 = as agentd has it (1 %)
-  char device[64];           // empty = by the process's affinity
+  uint32_t mode;        // a FillMode; 0 = kFill
+  uint32_t budget_ppm;  // allowed slowdown in millionths; 0 = as agentd has it (1 %)
+  char device[64];      // empty = by the process's affinity
 };
 static_assert(sizeof(AttachRankRequest) == 16 + 128 + 24 + 64);
 
@@ -99,7 +100,7 @@ struct AttachReply {
   uint32_t signal_generation;
   uint32_t descriptors;  // passed beside this message, in the order drawn above
   uint32_t turn_seat;    // of a task in the turn page; kNoSeat in all other replies
-  char text[256];  // with an error: one line
+  char text[256];        // with an error: one line
 };
 static_assert(sizeof(AttachReply) == 16 + 16 + 256);
 

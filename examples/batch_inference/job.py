@@ -5,7 +5,9 @@ time as the rest of the bubble allows, and writes the embeddings to a file.
 
 Without agentd it runs alone and gives the same file, bit for bit: the windows of one pass through
 the model are always the same few, and a unit is a number of such passes. One pass over all windows
-of a unit would be a little faster, and its last bits would depend on their number.
+of a unit would be a little faster, and its last bits would depend on their number. For the same
+reason the batch_size of a configuration that schedulerd has chosen bounds the batches of a unit,
+and leaves the windows of a batch alone.
 """
 
 import argparse
@@ -33,9 +35,14 @@ def parse_options() -> argparse.Namespace:
     job_result.add_file_options(parser)
     parser.add_argument("--passes", type=int, default=4, help="over the text: amount of work")
     parser.add_argument("--samples", type=int, default=2, help="windows of one batch")
-    parser.add_argument("--batches-max", type=int, default=32, help="batches of one unit, at most")
+    parser.add_argument("--batches-max", type=int, help="batches of one unit, at most; default: "
+                        "the chosen configuration's batch_size, or 32")
     parser.add_argument("--seed", type=int, default=1, help="of the model's weights")
     return parser.parse_args()
+
+
+def batches_max(options: argparse.Namespace) -> int:
+    return options.batches_max or pipefill.task_config().get("batch_size") or 32
 
 
 def main() -> int:
@@ -46,7 +53,7 @@ def main() -> int:
     model = encoder.Encoder(options.seed)
     task = pipefill.FillTask()
     with job_result.Output(job_result.output_path(options, ".f32")) as output:
-        for begin, end in pipefill.elastic(len(batches), 1, options.batches_max, task=task):
+        for begin, end in pipefill.elastic(len(batches), 1, batches_max(options), task=task):
             for number in range(begin, end):
                 output.write(model(batches[number]).numpy().tobytes())
     return job_result.finish(task, options.result, output)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "scheduler/convert/profile.h"
 #include "scheduler/core/explain.h"
 
 namespace pipefill::scheduler {
@@ -194,6 +195,7 @@ v1::Attempt ToProto(const Attempt& from) {
   to.set_started_unix_ns(UnixNs(from.started_at));
   to.set_ended_unix_ns(UnixNs(from.ended_at));
   *to.mutable_progress() = ToProto(from.progress);
+  to.set_configuration(from.configuration);
   return to;
 }
 
@@ -206,7 +208,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
           .workdir = from.workdir(),
           .memory_bytes = from.memory_bytes(),
           .devices = from.devices(),
-          .retries = from.retries()};
+          .retries = from.retries(),
+          .profile = FromProto(from.profile())};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -315,6 +318,7 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.set_memory_bytes(from.memory_bytes);
   to.set_devices(from.devices);
   to.set_retries(from.retries);
+  if (from.profile != FillProfile()) *to.mutable_profile() = ToProto(from.profile);
   return to;
 }
 

@@ -60,7 +60,9 @@ void FillAllFields(Message* message, int* next) {
         reflection->SetEnumValue(message, field, 1);
         break;
       case FieldDescriptor::CPPTYPE_MESSAGE:
-        FillAllFields(reflection->MutableMessage(message, field), next);
+        FillAllFields(is_repeated ? reflection->AddMessage(message, field)
+                                  : reflection->MutableMessage(message, field),
+                      next);
         break;
       default:
         FAIL() << "no value for " << field->full_name();

@@ -30,6 +30,7 @@ struct LaunchAttempt {
   AttemptKey attempt;
   DeviceKey device;
   std::shared_ptr<const JobSpec> spec;
+  std::string configuration = {};  // of the spec's profile; empty = none
 };
 
 struct StopAttempt {

@@ -175,6 +175,7 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
   attempt.number = event.attempt.attempt;
   attempt.fence = event.attempt.fence;
   attempt.device = event.device;
+  attempt.configuration = event.configuration;
   attempt.placed_at = time.wall;
   Move(job, JobInput::kPlaced, time);
   last_fence_ = event.attempt.fence;

@@ -41,6 +41,8 @@ struct CancelRequested {
 struct AttemptPlaced {
   AttemptKey attempt;
   DeviceKey device;
+  // Of the job's profile, what the task is told to do; empty = nothing.
+  std::string configuration = {};
 };
 
 struct AttemptStarted {

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "common/ids.h"
 #include "common/instant.h"
+#include "planner/profile.h"
 #include "planner/snapshot.h"
 #include "scheduler/core/job_machine.h"
 
@@ -31,6 +32,7 @@ struct JobSpec {
   int64_t memory_bytes = 0;
   int32_t devices = 1;
   int32_t retries = 0;
+  FillProfile profile;  // CheckProfile accepts it; empty = nothing is known
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -77,6 +79,7 @@ struct Attempt {
   AttemptNumber number;
   Fence fence;
   DeviceKey device;
+  std::string configuration;  // of the job's profile; empty = none was chosen
   AttemptState state = AttemptState::kStarting;
   AttemptEnd end;  // with kEnded
   absl::Time placed_at;

@@ -34,7 +34,8 @@ void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool i
   }
   const Job& job = **state.FindJob(attempt.key.job);
   if (job.phase == JobPhase::kStarting) {
-    decision->actions.emplace_back(LaunchAttempt{attempt.key, attempt.device, job.spec});
+    decision->actions.emplace_back(
+        LaunchAttempt{attempt.key, attempt.device, job.spec, job.live_attempt().configuration});
     return;
   }
   const EndCause cause = job.phase == JobPhase::kStopping ? EndCause::kCancelled : EndCause::kLost;
@@ -138,7 +139,7 @@ std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::stri
 
 Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed) {
   const Job& job = **state.FindJob(placed.attempt.job);
-  return LaunchAttempt{placed.attempt, placed.device, job.spec};
+  return LaunchAttempt{placed.attempt, placed.device, job.spec, placed.configuration};
 }
 
 }  // namespace pipefill::scheduler

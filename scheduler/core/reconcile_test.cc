@@ -18,7 +18,7 @@ class ReconcileTest : public testing::Test {
     Apply(HelloFrom("a", 1, {FilledDevice("a", "cpu0")}));
     Apply(JobSubmitted{JobId(1), "", SpecThatNeeds(kMiB)});
     key_ = state_.NextAttempt(JobId(1));
-    Apply(AttemptPlaced{key_, {"a", "cpu0"}});
+    Apply(AttemptPlaced{key_, {"a", "cpu0"}, "batch8"});
   }
 
   void Apply(const Event& event, double second = 0) {
@@ -102,6 +102,7 @@ TEST_F(ReconcileTest, LaunchThatWasLostIsRepeated) {
   const auto* launch = Find<LaunchAttempt>(decision);
   ASSERT_NE(launch, nullptr);
   EXPECT_EQ(launch->attempt, key_);
+  EXPECT_EQ(launch->configuration, "batch8");
 }
 
 TEST_F(ReconcileTest, RunningAttemptThatIsNotNamedIsAskedForItsEnd) {

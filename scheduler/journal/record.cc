@@ -38,6 +38,7 @@ void Fill(const AttemptPlaced& event, v1::JournalRecord* record) {
   SetAttempt(event.attempt, to);
   to->set_node(event.device.node);
   to->set_device(event.device.name);
+  to->set_configuration(event.configuration);
 }
 
 void Fill(const AttemptStarted& event, v1::JournalRecord* record) {
@@ -67,7 +68,7 @@ Event Read(const v1::JobSubmittedRecord& record) {
 }
 
 Event Read(const v1::AttemptPlacedRecord& record) {
-  return AttemptPlaced{AttemptOf(record), {record.node(), record.device()}};
+  return AttemptPlaced{AttemptOf(record), {record.node(), record.device()}, record.configuration()};
 }
 
 Event Read(const v1::AttemptEndedRecord& record) {

@@ -25,6 +25,7 @@ TEST(RecordTest, SubmissionSurvives) {
   JobSpec spec = SpecThatNeeds(kMiB, 2);
   spec.env = {{"A", "1"}};
   spec.workdir = "/data";
+  spec.profile = {.configurations = {LearnedConfiguration(1, 1'000'000, 0)}, .samples_total = 9};
   const JobSubmitted copy = Copy(JobSubmitted{JobId(3), "key", spec});
   EXPECT_EQ(copy.job, JobId(3));
   EXPECT_EQ(copy.key, "key");
@@ -34,8 +35,9 @@ TEST(RecordTest, SubmissionSurvives) {
 TEST(RecordTest, CancelSurvives) { EXPECT_EQ(Copy(CancelRequested{JobId(3)}).job, JobId(3)); }
 
 TEST(RecordTest, PlacementSurvives) {
-  const AttemptPlaced copy = Copy(AttemptPlaced{kKey, {"a", "cpu0"}});
+  const AttemptPlaced copy = Copy(AttemptPlaced{kKey, {"a", "cpu0"}, "batch8"});
   EXPECT_EQ(copy.attempt, kKey);
+  EXPECT_EQ(copy.configuration, "batch8");
   EXPECT_EQ(copy.device, (DeviceKey{"a", "cpu0"}));
 }
 

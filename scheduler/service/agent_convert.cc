@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "scheduler/convert/convert.h"
+#include "scheduler/convert/profile.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -76,6 +77,9 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   *launch->mutable_key() = ToProto(action.attempt);
   launch->set_device(action.device.name);
   *launch->mutable_spec() = ToProto(*action.spec);
+  launch->mutable_spec()->clear_profile();  // agentd has no use for it
+  const Configuration* configuration = action.spec->profile.Find(action.configuration);
+  if (configuration != nullptr) launch->set_config(ConfigText(*configuration));
 }
 
 void Fill(const StopAttempt& action, const AgentTerms& terms, v1::AgentCommand* command) {

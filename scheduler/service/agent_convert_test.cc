@@ -109,6 +109,22 @@ TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpec) {
   EXPECT_EQ(command.launch().spec().memory_bytes(), kMiB);
 }
 
+TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  Configuration configuration;
+  configuration.name = "batch8";
+  configuration.batch_size = 8;
+  spec.profile.configurations = {configuration};
+  LaunchAttempt action{kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(spec)};
+  action.configuration = "batch8";
+  const v1::AgentCommand command = ToCommand(action, {});
+  EXPECT_EQ(command.launch().config(),
+            R"({"name":"batch8","batch_size":8,"memory_saving":"plain"})");
+  EXPECT_FALSE(command.launch().spec().has_profile());
+  action.configuration = "";
+  EXPECT_EQ(ToCommand(action, {}).launch().config(), "");
+}
+
 TEST(ToCommandTest, StopCarriesCauseAndGrace) {
   AgentTerms terms;
   terms.stop_grace = absl::Seconds(2);

@@ -1,11 +1,14 @@
 #include "scheduler/service/scheduler_service.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "common/status_grpc.h"
 #include "scheduler/convert/convert.h"
+#include "scheduler/convert/profile.h"
+#include "scheduler/core/job_forecast.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -173,6 +176,7 @@ absl::Status SchedulerService::FillJob(JobId id, v1::Job* response) const {
   const auto view = dependencies_.board.Latest();
   ASSIGN_OR_RETURN(const Job* job, FindJob(*view, id));
   *response = ToProto(*job, *view->plan, dependencies_.clock.Now());
+  AddForecast(*job, *view, response);
   return absl::OkStatus();
 }
 
@@ -185,6 +189,7 @@ void SchedulerService::FillPage(const JobPageRequest& request,
   size_t size_bytes = 0;
   for (const Job* job : page.jobs) {
     v1::Job to = ToProto(*job, *view->plan, now);
+    AddForecast(*job, *view, &to);
     size_bytes += to.ByteSizeLong();
     if (size_bytes > kPageBytesMax && response->jobs_size() > 0) {
       response->set_next_cursor(job->id.value());
@@ -192,6 +197,12 @@ void SchedulerService::FillPage(const JobPageRequest& request,
     }
     *response->add_jobs() = std::move(to);
   }
+}
+
+void SchedulerService::AddForecast(const Job& job, const ClusterView& view, v1::Job* to) const {
+  const std::optional<JobForecast> forecast = ForecastJob(job, view.nodes);
+  if (!forecast.has_value()) return;
+  *to->mutable_forecast() = ToProto(*forecast, dependencies_.clock.WallNow());
 }
 
 absl::StatusOr<SessionId> SchedulerService::FindKeeper(v1::ReadContentRequest* request) const {

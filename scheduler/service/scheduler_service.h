@@ -80,6 +80,7 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   // The job as it is in the latest view.
   absl::Status FillJob(JobId id, v1::Job* response) const;
   void FillPage(const JobPageRequest& page, v1::ListJobsResponse* response) const;
+  void AddForecast(const Job& job, const ClusterView& view, v1::Job* to) const;
   // Which agent has the content; fills in the attempt. NotFound, or Unavailable if that agent is
   // away.
   absl::StatusOr<SessionId> FindKeeper(v1::ReadContentRequest* request) const;

@@ -135,6 +135,7 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   if (read.name.empty()) read.name = NameFor(read.command[0]);
   if (read.memory_bytes == 0) read.memory_bytes = limits.default_memory_bytes;
   if (read.devices == 0) read.devices = 1;
+  RETURN_IF_ERROR(WithContext(CheckProfile(read.profile), "spec"));
   return read;
 }
 

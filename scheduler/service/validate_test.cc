@@ -44,6 +44,21 @@ TEST(ReadSpecTest, GivenValuesAreKept) {
   EXPECT_EQ(spec->env.at("_A1"), "x");
 }
 
+TEST(ReadSpecTest, ProfileMustMakeSense) {
+  v1::SubmitJobRequest request = GoodRequest();
+  v1::FillConfiguration* configuration =
+      request.mutable_spec()->mutable_profile()->add_configurations();
+  configuration->set_name("batch8");
+  configuration->add_nodes()->set_time_ns(1'000'000);
+  const auto spec = ReadSpec(request, {});
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->profile.configurations[0].chain[0].repeats, 1);
+
+  configuration->mutable_nodes(0)->set_time_ns(-1);
+  EXPECT_THAT(std::string(ReadSpec(request, {}).status().message()),
+              StartsWith("spec: profile.configurations[0].nodes[0].time_ns: -1 is not in"));
+}
+
 TEST(ReadSpecTest, NameFromProgramHoldsOnlyWhatNamesMayHold) {
   v1::SubmitJobRequest request;
   request.mutable_spec()->add_command("/opt/my tool+");

@@ -23,6 +23,7 @@ or is an ordinary PyTorch training script, of which every layer waits:
 All run unchanged, and with the same results, where there is no pipefill.
 """
 
+from ._config import task_config
 from ._fill import AttachError, Elastic, Fill, FillTask, TaskStats, default_task, elastic, fill
 from ._main_job import MainJob, attach
 from ._version import __version__
@@ -39,4 +40,5 @@ __all__ = [
     "default_task",
     "elastic",
     "fill",
+    "task_config",
 ]

@@ -1,0 +1,162 @@
+#include "scheduler/core/job_forecast.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "planner/profile.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+// Share of iterations that are filled until the agent's own counts say more: its default.
+constexpr double kFilledShare = 15.0 / 16;
+// From this many hold-outs on they do.
+constexpr int64_t kHoldOutsMin = 9;
+
+// Units before the job's own times are worth a forecast.
+constexpr int64_t kUnitsMin = 8;
+
+std::string NameOf(const DeviceKey& device) { return absl::StrCat(device.node, "/", device.name); }
+
+std::string NameOf(const BubbleStats& bubble) {
+  static constexpr const char* kClasses[] = {"unknown", "head",    "middle", "scattered",
+                                             "tail",    "failure", "custom"};
+  return absl::StrCat(kClasses[static_cast<size_t>(bubble.bubble_class)], " ", bubble.ordinal);
+}
+
+const Device* FindDevice(const NodeMap& nodes, const DeviceKey& key) {
+  const auto node = nodes.find(key.node);
+  if (node == nodes.end()) return nullptr;
+  const auto device = std::find_if(node->second->devices.begin(), node->second->devices.end(),
+                                   [&](const Device& known) { return known.key == key; });
+  return device == node->second->devices.end() ? nullptr : &*device;
+}
+
+double FilledShare(const MainRank& rank) {
+  if (!rank.control.has_value() || rank.control->hold_outs < kHoldOutsMin) return kFilledShare;
+  const auto filled = static_cast<double>(rank.control->filled);
+  return filled / (filled + static_cast<double>(rank.control->hold_outs));
+}
+
+CalendarBubble BubbleOf(const BubbleStats& stats, int64_t memory_free_bytes) {
+  CalendarBubble bubble{.name = NameOf(stats),
+                        .p10_ns = stats.p10_ns,
+                        .p50_ns = stats.p50_ns,
+                        .p90_ns = stats.p90_ns,
+                        .memory_free_bytes = memory_free_bytes};
+  if (stats.memory_free_bytes > 0) {  // 0 = the main job does not say
+    bubble.memory_free_bytes = std::min(memory_free_bytes, stats.memory_free_bytes);
+  }
+  const size_t limits = std::min(stats.unit_ns.size(), stats.latest_start_ns.size());
+  for (size_t i = 0; i < limits; ++i) {
+    bubble.start_limits.push_back({stats.unit_ns[i], stats.latest_start_ns[i]});
+  }
+  return bubble;
+}
+
+// The configuration to reckon with, and what is known of the work left.
+struct Work {
+  const Configuration* configuration = nullptr;
+  double samples_done = 0;
+};
+
+Work WorkOf(const Job& job, const Configuration* chosen, const Configuration& learned) {
+  const auto units = static_cast<double>(job.live_attempt().progress.units);
+  if (chosen == nullptr) return {&learned, units};
+  return {chosen, units * static_cast<double>(chosen->samples_per_pass) /
+                      static_cast<double>(chosen->units_per_pass())};
+}
+
+std::string SourceText(const Job& job, const Configuration* chosen, const Calendar& calendar,
+                       size_t neighbours) {
+  std::string text = chosen != nullptr ? absl::StrCat("from its profile, ")
+                                       : absl::StrCat("from ", job.live_attempt().progress.units,
+                                                      " units so far, ");
+  absl::StrAppend(&text, calendar.bubbles.size(), " bubbles of ",
+                  NameOf(job.live_attempt().device));
+  if (neighbours > 0)
+    absl::StrAppend(&text, ", beside ", neighbours, " other(s) taken to be alike");
+  return text;
+}
+
+JobForecast Unknown(std::string text) {
+  JobForecast forecast;
+  forecast.text = std::move(text);
+  return forecast;
+}
+
+}  // namespace
+
+std::optional<Calendar> CalendarOf(const NodeMap& nodes, const DeviceKey& key,
+                                   int64_t memory_free_bytes) {
+  const Device* device = FindDevice(nodes, key);
+  const bool is_measured =
+      device != nullptr && device->main_rank.has_value() && device->main_rank->iteration_p50_ns > 0;
+  if (!is_measured) return std::nullopt;
+  Calendar calendar;
+  calendar.iteration_ns = device->main_rank->iteration_p50_ns;
+  calendar.filled_share = FilledShare(*device->main_rank);
+  for (const BubbleStats& stats : nodes.find(key.node)->second->bubbles) {
+    const bool is_offered = stats.device == key && stats.offer == BubbleOffer::kYes &&
+                            stats.bubble_class != BubbleClass::kFailure;
+    if (is_offered) calendar.bubbles.push_back(BubbleOf(stats, memory_free_bytes));
+  }
+  if (calendar.bubbles.empty()) return std::nullopt;
+  return calendar;
+}
+
+std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const DeviceKey& device) {
+  const FillProfile& profile = job.spec->profile;
+  if (profile.configurations.empty()) return "";
+  const std::optional<Calendar> calendar = CalendarOf(nodes, device, job.spec->memory_bytes);
+  if (!calendar.has_value()) return "";
+  const std::optional<RateForecast> forecast = ForecastRate(profile, *calendar, {});
+  return forecast.has_value() ? profile.configurations[forecast->configuration].name : "";
+}
+
+std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
+  if (job.phase != JobPhase::kStarting && job.phase != JobPhase::kRunning) return std::nullopt;
+  const Attempt& attempt = job.live_attempt();
+  const std::optional<Calendar> calendar =
+      CalendarOf(nodes, attempt.device, job.spec->memory_bytes);
+  if (!calendar.has_value()) {
+    return Unknown(absl::StrCat("no bubble of ", NameOf(attempt.device), " is offered now"));
+  }
+  const Configuration* chosen = job.spec->profile.Find(attempt.configuration);
+  const FillProgress& progress = attempt.progress;
+  if (chosen == nullptr && progress.units < kUnitsMin) {
+    return Unknown(absl::StrCat("no profile, and only ", progress.units, " units so far"));
+  }
+  const Configuration learned = LearnedConfiguration(
+      std::max<int64_t>(1, progress.units), progress.unit_cpu_ns, progress.unit_estimate_ns);
+  const Work work = WorkOf(job, chosen, learned);
+  // Who the others are does not show in a report; their memory was looked at when it was placed.
+  Configuration alike = *work.configuration;
+  alike.resident_bytes = 0;
+  const int32_t resident = FindDevice(nodes, attempt.device)->resident;
+  ForecastOptions options;
+  options.neighbours.assign(static_cast<size_t>(std::clamp(resident - 1, 0, 7)), &alike);
+  const std::optional<Interval> rate =
+      ForecastConfiguration(*work.configuration, *calendar, options);
+  if (!rate.has_value()) {
+    FillProfile one;
+    one.configurations = {*work.configuration};
+    std::string why;
+    ForecastRate(one, *calendar, {}, &why);
+    return Unknown(why.empty() ? "the jobs beside it leave no room for its units" : why);
+  }
+  JobForecast forecast{.rate = *rate,
+                       .seconds_left = std::nullopt,
+                       .configuration = attempt.configuration,
+                       .text = SourceText(job, chosen, *calendar, options.neighbours.size())};
+  // Without a chosen configuration, what a unit is worth in samples of a profile is not known.
+  const bool counts_samples = chosen != nullptr || job.spec->profile.configurations.empty();
+  if (job.spec->profile.samples_total > 0 && counts_samples) {
+    const auto total = static_cast<double>(job.spec->profile.samples_total);
+    forecast.seconds_left = SecondsLeft(total - work.samples_done, *rate);
+  }
+  return forecast;
+}
+
+}  // namespace pipefill::scheduler

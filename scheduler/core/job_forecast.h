@@ -1,0 +1,42 @@
+// What to expect of a job on its device, from the job's profile, or from what its units took so
+// far, and from the bubbles as the device's agent last reported them.
+//
+// Soft state, made anew for each reader: nothing here decides where a job goes.
+//
+// Pure.
+#ifndef SCHEDULER_CORE_JOB_FORECAST_H_
+#define SCHEDULER_CORE_JOB_FORECAST_H_
+
+#include <optional>
+#include <string>
+
+#include "planner/calendar.h"
+#include "planner/forecast.h"
+#include "scheduler/core/job.h"
+#include "scheduler/core/node_table.h"
+
+namespace pipefill::scheduler {
+
+struct JobForecast {
+  // Samples of the profile, or units where there is none, per second; all 0 = not known.
+  Interval rate;
+  std::optional<Interval> seconds_left;  // if the job's total is known
+  std::string configuration;             // of the profile; empty = none was chosen
+  std::string text;  // one line: where the figures come from, or why there are none
+};
+
+// The bubbles of the device that units may start in, each with `memory_free_bytes`, or less where
+// the agent says so. nullopt: the node is not known, or no bubble is offered yet.
+std::optional<Calendar> CalendarOf(const NodeMap& nodes, const DeviceKey& device,
+                                   int64_t memory_free_bytes);
+
+// The configuration with which the job goes fastest on the device; empty if it has no profile, if
+// the device's bubbles are not learned yet, or if no configuration fits them.
+std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const DeviceKey& device);
+
+// nullopt unless the job is starting or running.
+std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes);
+
+}  // namespace pipefill::scheduler
+
+#endif  // SCHEDULER_CORE_JOB_FORECAST_H_

@@ -1,0 +1,163 @@
+#include "scheduler/core/job_forecast.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "scheduler/testing/builders.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+Configuration UnitsOf(int64_t time_ns, std::string name, int64_t samples) {
+  Configuration configuration;
+  configuration.name = std::move(name);
+  configuration.samples_per_pass = samples;
+  configuration.chain = {{.time_ns = time_ns}};
+  return configuration;
+}
+
+// Node "a" with one device, whose main job has iterations of 100 ms with one bubble of 10 ms.
+class JobForecastTest : public testing::Test {
+ protected:
+  JobForecastTest() {
+    Node node;
+    node.name = "a";
+    node.devices = {FilledDevice("a", "cpu0", 2)};
+    node.devices[0].main_rank->iteration_p50_ns = 100 * kMs;
+    node.devices[0].resident = 1;
+    BubbleStats& bubble = node.bubbles.emplace_back();
+    bubble.device = kDevice;
+    bubble.bubble_class = BubbleClass::kMiddle;
+    bubble.offer = BubbleOffer::kYes;
+    bubble.p10_ns = bubble.p50_ns = bubble.p90_ns = 10 * kMs + 20'000;  // with the hand-over
+    Set(node);
+    JobSpec spec = SpecThatNeeds(100 * kMiB);
+    spec.profile.configurations = {UnitsOf(9 * kMs, "large", 10), UnitsOf(kMs, "small", 1)};
+    spec.profile.samples_total = 10'000;
+    Run(spec, "large");
+  }
+
+  void Set(const Node& node) { nodes_["a"] = std::make_shared<const Node>(node); }
+  Node Get() const { return *nodes_.at("a"); }
+
+  void Run(const JobSpec& spec, const std::string& configuration) {
+    job_.id = JobId(1);
+    job_.spec = std::make_shared<const JobSpec>(spec);
+    job_.phase = JobPhase::kRunning;
+    job_.attempts.resize(1);
+    job_.attempts[0].device = kDevice;
+    job_.attempts[0].configuration = configuration;
+  }
+
+  JobForecast Forecast() const {
+    const std::optional<JobForecast> forecast = ForecastJob(job_, nodes_);
+    EXPECT_TRUE(forecast.has_value());
+    return forecast.value_or(JobForecast());
+  }
+
+  const DeviceKey kDevice{"a", "cpu0"};
+  NodeMap nodes_;
+  Job job_;
+};
+
+TEST_F(JobForecastTest, ChoosesTheConfigurationThatIsFastestThere) {
+  EXPECT_EQ(ChooseConfiguration(job_, nodes_, kDevice), "large");  // 10 samples a bubble, or 10
+  Node node = Get();
+  node.bubbles[0].p10_ns = node.bubbles[0].p50_ns = node.bubbles[0].p90_ns = 5 * kMs;
+  Set(node);
+  EXPECT_EQ(ChooseConfiguration(job_, nodes_, kDevice), "small");
+}
+
+TEST_F(JobForecastTest, ChoosesNothingWithoutProfileOrBubbles) {
+  EXPECT_EQ(ChooseConfiguration(job_, nodes_, {"b", "cpu0"}), "");
+  EXPECT_EQ(ChooseConfiguration(job_, nodes_, {"a", "cpu1"}), "");
+  Node node = Get();
+  node.bubbles[0].offer = BubbleOffer::kTooFew;
+  Set(node);
+  EXPECT_EQ(ChooseConfiguration(job_, nodes_, kDevice), "");
+  EXPECT_EQ(Forecast().text, "no bubble of a/cpu0 is offered now");
+  Run(SpecThatNeeds(kMiB), "");
+  EXPECT_EQ(ChooseConfiguration(job_, nodes_, kDevice), "");
+}
+
+TEST_F(JobForecastTest, ProfileGivesRateAndTimeLeft) {
+  job_.attempts[0].progress.units = 100;  // 1,000 samples
+  const JobForecast forecast = Forecast();
+  EXPECT_DOUBLE_EQ(forecast.rate.mid, 100 * 15.0 / 16);  // hold-outs
+  ASSERT_TRUE(forecast.seconds_left.has_value());
+  EXPECT_DOUBLE_EQ(forecast.seconds_left->mid, 9'000 / forecast.rate.mid);
+  EXPECT_EQ(forecast.configuration, "large");
+  EXPECT_EQ(forecast.text, "from its profile, 1 bubbles of a/cpu0");
+}
+
+TEST_F(JobForecastTest, OwnUnitsGiveARateOnceThereAreEnough) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  Run(spec, "");
+  job_.attempts[0].progress.units = 7;
+  EXPECT_EQ(Forecast().text, "no profile, and only 7 units so far");
+  job_.attempts[0].progress = {
+      .units = 1'000, .unit_cpu_ns = 1'000 * 2 * kMs, .unit_estimate_ns = 2 * kMs};
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 50 * 15.0 / 16);
+  EXPECT_FALSE(Forecast().seconds_left.has_value());
+  EXPECT_EQ(Forecast().text, "from 1000 units so far, 1 bubbles of a/cpu0");
+  spec.profile.samples_total = 1'500;  // units, where nothing else is known
+  Run(spec, "");
+  ASSERT_TRUE(Forecast().seconds_left.has_value());
+  EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 500 / Forecast().rate.mid);
+}
+
+TEST_F(JobForecastTest, OtherResidentsTakeTheirShare) {
+  Run(*job_.spec, "small");
+  const double alone = Forecast().rate.mid;
+  Node node = Get();
+  node.devices[0].resident = 2;
+  Set(node);
+  EXPECT_NEAR(Forecast().rate.mid, alone / 2, alone / 50);
+  EXPECT_EQ(Forecast().text,
+            "from its profile, 1 bubbles of a/cpu0, beside 1 other(s) taken to be alike");
+}
+
+TEST_F(JobForecastTest, HoldOutsAreThoseOfTheAgentOnceItHasSome) {
+  Node node = Get();
+  FillControl& control = node.devices[0].main_rank->control.emplace();
+  control.hold_outs = control.filled = 100;
+  Set(node);
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 50);
+}
+
+TEST_F(JobForecastTest, SaysWhyTheChosenConfigurationDoesNotFitAnyMore) {
+  Node node = Get();
+  node.bubbles[0].p10_ns = node.bubbles[0].p50_ns = node.bubbles[0].p90_ns = 5 * kMs;
+  Set(node);
+  EXPECT_EQ(Forecast().text,
+            "large: node 0 takes 9ms, longer than every bubble with the memory for it (the longest "
+            "has 4.98ms)");
+  EXPECT_EQ(Forecast().rate.mid, 0);
+}
+
+TEST_F(JobForecastTest, JobsThatDoNotRunHaveNone) {
+  for (const JobPhase phase : {JobPhase::kPending, JobPhase::kStopping, JobPhase::kSucceeded}) {
+    job_.phase = phase;
+    EXPECT_FALSE(ForecastJob(job_, nodes_).has_value());
+  }
+}
+
+TEST_F(JobForecastTest, CalendarKeepsToTheCapAndToWhatTheMainJobLeaves) {
+  EXPECT_EQ(CalendarOf(nodes_, kDevice, 77)->bubbles[0].memory_free_bytes, 77);
+  Node node = Get();
+  node.bubbles[0].memory_free_bytes = 50;
+  node.bubbles[0].unit_ns = {kMs, 2 * kMs};
+  node.bubbles[0].latest_start_ns = {3 * kMs, -1};
+  Set(node);
+  const std::optional<Calendar> calendar = CalendarOf(nodes_, kDevice, 77);
+  EXPECT_EQ(calendar->bubbles[0].memory_free_bytes, 50);
+  EXPECT_EQ(calendar->bubbles[0].name, "middle 0");
+  EXPECT_EQ(calendar->bubbles[0].start_limits,
+            (std::vector<StartLimit>{{kMs, 3 * kMs}, {2 * kMs, -1}}));
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler
