@@ -24,6 +24,7 @@ struct SubmitOptions {
   std::string workdir;
   std::string key;
   int32_t retries = -1;  // -1 = not given
+  bool is_process = false;
   bool is_waiting = false;
   OutputFormat format = OutputFormat::kTable;
 };

@@ -54,6 +54,13 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
   EXPECT_EQ(Sent().key(), "k");
 }
 
+TEST_F(SubmitTest, ProcessIsAWayOfItsOwn) {
+  Run({"submit", "--process", "--", "xz", "big.tar"});
+  EXPECT_EQ(Sent().spec().way(), v1::FILL_WAY_PROCESS);
+  Run({"submit", "--", "python3", "job.py"});
+  EXPECT_EQ(Sent().spec().way(), v1::FILL_WAY_UNSPECIFIED);
+}
+
 TEST_F(SubmitTest, WordsBehindTheDashesAreNotParsed) {
   Run({"submit", "--", "run", "--name", "x", "--", "-h"});
 

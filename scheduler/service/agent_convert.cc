@@ -76,6 +76,7 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   *launch->mutable_key() = ToProto(action.attempt);
   launch->set_device(action.device.name);
   *launch->mutable_spec() = ToProto(*action.spec);
+  launch->mutable_spec()->set_memory_bytes(action.memory_bytes);
 }
 
 void Fill(const StopAttempt& action, const AgentTerms& terms, v1::AgentCommand* command) {
