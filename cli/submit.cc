@@ -153,7 +153,7 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
   AddNumberOption(command, {"--retries", "Tries after one that failed; default: 0", /*min=*/0},
                   &options.retries);
   command.add_flag("--process", options.is_process,
-                   "Any program: it is stopped outside of bubbles, and need not know of them");
+                   "Any program: it is stopped outside of bubbles");
   command.add_flag("--wait", options.is_waiting, "Wait until it is over, as 'pipefill wait'");
   AddOutputOption(command, /*with_name=*/true, &options.format);
 }

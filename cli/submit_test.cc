@@ -56,9 +56,11 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
 
 TEST_F(SubmitTest, ProcessIsAWayOfItsOwn) {
   Run({"submit", "--process", "--", "xz", "big.tar"});
-  EXPECT_EQ(Sent().spec().way(), v1::FILL_WAY_PROCESS);
   Run({"submit", "--", "python3", "job.py"});
-  EXPECT_EQ(Sent().spec().way(), v1::FILL_WAY_UNSPECIFIED);
+
+  ASSERT_EQ(scheduler.submitted.size(), 2U);
+  EXPECT_EQ(scheduler.submitted[0].spec().way(), v1::FILL_WAY_PROCESS);
+  EXPECT_EQ(scheduler.submitted[1].spec().way(), v1::FILL_WAY_UNSPECIFIED);
 }
 
 TEST_F(SubmitTest, WordsBehindTheDashesAreNotParsed) {
