@@ -20,7 +20,8 @@ namespace pipefill::sdk {
 
 class FreezerHold final : public Hold {
  public:
-  static constexpr uint64_t kStopNs = 20'000'000;
+  // What is frozen later, for it did not get a core, did nothing meanwhile, and does not fork.
+  static constexpr uint64_t kStopNs = 5'000'000;
 
   // Freezes the group; nullptr if it cannot be used. Clock and futex outlive the hold.
   static std::unique_ptr<FreezerHold> Open(const std::string& folder, const Clock& clock,

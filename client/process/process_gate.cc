@@ -23,8 +23,10 @@ bool ProcessGate::Run() {
       RunFreely(signal);
       break;
     }
+    if (!is_held_) is_held_ = parts_.hold.Stop();
     uint64_t run_ns = 0;
-    const FillTask::Outcome outcome = parts_.task.NextSlice({}, kLookAgainNs, &run_ns);
+    const FillTask::Outcome outcome =
+        parts_.task.NextSlice({}, is_held_ ? kLookAgainNs : 0, &run_ns);
     if (outcome == FillTask::Outcome::kStop) {
       RunFreely(SIGTERM);
       break;
@@ -56,9 +58,11 @@ void ProcessGate::WaitForSlice(uint64_t run_ns) {
 void ProcessGate::StopProgram() {
   const uint64_t begin_ns = parts_.clock.NowNs();
   const uint64_t cpu_begin_ns = parts_.clock.ProcessCpuNs();
-  parts_.hold.Stop();
+  is_held_ = parts_.hold.Stop();
   const uint64_t wall_ns = parts_.clock.NowNs() - begin_ns;
-  parts_.task.EndSlice(wall_ns, parts_.clock.ProcessCpuNs() - cpu_begin_ns);
+  const uint64_t cpu_ns = parts_.clock.ProcessCpuNs() - cpu_begin_ns;
+  // A process that waits for a core in order to stop takes nothing from anybody.
+  parts_.task.EndSlice(std::min(wall_ns, cpu_ns), cpu_ns);
 }
 
 void ProcessGate::RunFreely(int end_signal) {

@@ -11,7 +11,8 @@
 //
 // The leave comes from the same gate that every fill task has (FillTask): window, hold-outs,
 // pauses, turns and a dead agentd need nothing of their own here. The slice's length is that of the
-// run and of the stop, so a program stops in time if it stops as fast as it mostly does.
+// run and of the stop: the CPU time that program and gate use until all stands still. So a program
+// stops in time if it stops as fast as it mostly does.
 //
 // Nobody but this gate lets the program go on. agentd's ladder stops all processes, this one too,
 // and lets only this one go on again.
@@ -75,6 +76,7 @@ class ProcessGate {
   bool LookAtProgram();
 
   const Parts parts_;
+  bool is_held_ = true;  // false: a stop came to no end in its time, and is to be tried again
 };
 
 }  // namespace pipefill::sdk

@@ -31,10 +31,11 @@ class FakeProgram final : public Hold, public Program, public Notices {
     notes.emplace_back("go");
   }
   bool Stop() override {
-    clock_.now_ns += stop_ns;
+    clock_.now_ns += stop_ns + starved_ns;
+    clock_.cpu_ns += stop_ns;
     is_running = false;
     notes.emplace_back("stop");
-    return true;
+    return stops_missed-- <= 0;
   }
   void OnInterference() override { notes.emplace_back("interference"); }
   uint64_t CpuNs() override { return 0; }
@@ -61,7 +62,9 @@ class FakeProgram final : public Hold, public Program, public Notices {
   int end_signal = 0;
   bool is_continued = false;
   bool has_child = false;
+  int stops_missed = 0;  // that do not catch everything
   uint64_t stop_ns = 200'000;
+  uint64_t starved_ns = 0;  // of a stop, without a core
   std::function<void()> on_free_wait;
   std::vector<std::string> notes;
 
@@ -228,6 +231,53 @@ TEST_F(ProcessGateTest, HowLongAStopTookIsLearned) {
   };
   Run();
   EXPECT_EQ(Units().back().estimate_ns, 500'000 + 900'000u);
+}
+
+TEST_F(ProcessGateTest, WaitingForACoreInOrderToStopTeachesNothing) {
+  program_.starved_ns = 5 * kMs;
+  Attach();
+  agent_.shared().has_signal.store(1);
+  agent_.window->signal_generation.fetch_add(1);
+  int bubbles = 0;
+  futex_.on_wait = [&] {
+    if (program_.is_running) {
+      clock_.now_ns += futex_.last_timeout_ns;
+      return WaitResult::kTimedOut;
+    }
+    if ((agent_.signal->seq.load() & 1) != 0) {
+      CloseBubble();
+      return WaitResult::kWoken;
+    }
+    if (++bubbles <= 12) {
+      OpenBubble();
+      return WaitResult::kWoken;
+    }
+    program_.is_over = true;
+    return WaitResult::kInterrupted;
+  };
+  Run();
+  EXPECT_EQ(Units().back().estimate_ns, 500'000 + 200'000u);
+}
+
+TEST_F(ProcessGateTest, StopThatDidNotCatchEverythingIsTriedAgainAtOnce) {
+  program_.stops_missed = 3;
+  Attach();
+  agent_.shared().has_signal.store(1);
+  agent_.window->signal_generation.fetch_add(1);
+  futex_.on_wait = [&] {
+    if (program_.is_running) {
+      CloseBubble();
+      return WaitResult::kWoken;
+    }
+    if (program_.notes.empty()) {
+      OpenBubble();
+      return WaitResult::kWoken;
+    }
+    program_.is_over = true;
+    return WaitResult::kInterrupted;
+  };
+  EXPECT_TRUE(Run());
+  EXPECT_EQ(program_.notes, (Notes{"go", "stop", "stop", "stop", "stop", "kill"}));
 }
 
 TEST_F(ProcessGateTest, RequestToEndGoesToTheProgramWhichThenRunsFreely) {
