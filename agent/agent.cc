@@ -1,6 +1,10 @@
 #include "agent/agent.h"
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/random/random.h"
@@ -13,6 +17,7 @@
 #include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
+#include "agent/tasks/task_group.h"
 #include "agent/trace_writer.h"
 #include "common/environment.h"
 #include "common/files.h"
@@ -64,6 +69,28 @@ IdleGroup MakeIdleGroup() {
         group.detail());
   }
   return group;
+}
+
+TaskGroups MakeTaskGroups(const std::string& socket) {
+  return TaskGroups(ReadFile("/proc/mounts").value_or(""),
+                    ReadFile("/proc/self/cgroup").value_or(""), socket);
+}
+
+// Beside the program that runs; in a build tree, where it was built.
+std::string FindProcessGate(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  std::error_code error;
+  const std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* place : {"pipefill-process", "../client/process/pipefill-process"}) {
+    const std::filesystem::path path = (folder / place).lexically_normal();
+    if (access(path.c_str(), X_OK) == 0) return path.string();
+  }
+  spdlog::warn(
+      "process_gate_missing folder={}; process jobs cannot run here: install pipefill-process "
+      "there, or set process_gate",
+      folder.string());
+  return "";
 }
 
 class RunningAgent : public Agent {
@@ -122,19 +149,22 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
 
 absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
   RETURN_IF_ERROR(OpenState(dependencies.clock));
-  router_ = std::make_unique<AgentLoop>(AgentParts{.loop = *loop_,
-                                                   .settings = settings_,
-                                                   .devices = devices_,
-                                                   .states = states_,
-                                                   .main_jobs = main_jobs_,
-                                                   .folders = *folders_,
-                                                   .trace = *trace_,
-                                                   .boot_id = RandomToken()},
-                                        SupervisorOptions{.environment = InheritedEnvironment(),
-                                                          .socket = settings_.socket,
-                                                          .python_path = settings_.python_path,
-                                                          .log_max_bytes = settings_.log_max_bytes,
-                                                          .limits = {}});
+  router_ = std::make_unique<AgentLoop>(
+      AgentParts{.loop = *loop_,
+                 .settings = settings_,
+                 .devices = devices_,
+                 .states = states_,
+                 .main_jobs = main_jobs_,
+                 .folders = *folders_,
+                 .trace = *trace_,
+                 .boot_id = RandomToken()},
+      SupervisorOptions{.environment = InheritedEnvironment(),
+                        .socket = settings_.socket,
+                        .python_path = settings_.python_path,
+                        .log_max_bytes = settings_.log_max_bytes,
+                        .limits = {.processes_max = settings_.processes_max},
+                        .groups = MakeTaskGroups(settings_.socket),
+                        .process_gate = FindProcessGate(settings_.process_gate)});
   ASSIGN_OR_RETURN(
       service_, LocalService::Create(
                     *loop_, {.path = settings_.socket, .group = settings_.socket_group}, *router_));

@@ -113,7 +113,10 @@ void AgentLoop::Watch() {
 void AgentLoop::Report() {
   const ProcessTable processes = ReadProcessTable();
   supervisor_.Tick(&processes);
-  for (const auto& state : parts_.states) state->CheckStall(loop_.Now(), processes);
+  for (const auto& state : parts_.states) {
+    state->CheckStall(loop_.Now(), processes);
+    state->ReadMemory(processes);
+  }
   v1::AgentMessage message;
   for (const AttemptKey& key : supervisor_.live()) {
     v1::AttemptProgress& progress = *message.mutable_report()->add_progress();

@@ -14,6 +14,9 @@ constexpr absl::Duration kDrainPeriodMin = absl::Milliseconds(1);
 // A quarter of the time after which gates take agentd for dead.
 constexpr absl::Duration kDrainPeriodMax = absl::Milliseconds(250);
 constexpr int kSamplesMax = 4096;
+constexpr int32_t kProcessesMax = 4096;
+// Of threads of a numeric library, and of what a script starts.
+constexpr int32_t kProcessesMaxMin = 16;
 // Iterations with frequent hold-outs, and how many times rarer they are afterwards.
 constexpr uint64_t kEarlyIterations = 1024;
 constexpr uint32_t kLateFactor = 4;
@@ -159,6 +162,13 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
   settings.window.unit_ns = settings.predictor.unit_ns;
   ASSIGN_OR_RETURN(settings.trace_max_bytes, BytesOf("trace_max", config.trace_max(), "256MiB"));
   ASSIGN_OR_RETURN(settings.log_max_bytes, BytesOf("log_max", config.log_max(), "64MiB"));
+  settings.process_gate = config.process_gate();
+  settings.processes_max = config.processes_max() == 0 ? kProcessesMax : config.processes_max();
+  if (settings.processes_max < kProcessesMaxMin) {
+    return absl::InvalidArgumentError(absl::StrCat("processes_max: ", settings.processes_max,
+                                                   " is less than ", kProcessesMaxMin,
+                                                   ", which a task needs at least"));
+  }
   ASSIGN_OR_RETURN(settings.drain_period,
                    DurationOf("drain_period", config.drain_period(), "10ms"));
   if (settings.drain_period < kDrainPeriodMin || settings.drain_period > kDrainPeriodMax) {

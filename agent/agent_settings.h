@@ -31,6 +31,10 @@ struct AgentSettings {
   FailureOptions failure;
   int64_t trace_max_bytes = 0;
   int64_t log_max_bytes = 0;
+  // Of one task.
+  int32_t processes_max = 0;
+  // Empty = to be looked for beside agentd.
+  std::string process_gate;
   absl::Duration drain_period;
   // error, warn, info or debug.
   std::string log_level;

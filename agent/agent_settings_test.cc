@@ -25,6 +25,8 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_FALSE(settings->keep_tasks_at_stop);
   EXPECT_EQ(settings->trace_max_bytes, int64_t{256} << 20);
   EXPECT_EQ(settings->log_max_bytes, int64_t{64} << 20);
+  EXPECT_EQ(settings->processes_max, 4096);
+  EXPECT_EQ(settings->process_gate, "");
   EXPECT_EQ(settings->drain_period, absl::Milliseconds(10));
   EXPECT_EQ(settings->window.hold_out.one_in, 16u);
   EXPECT_EQ(settings->window.hold_out.block_iterations, 1u);
@@ -133,6 +135,9 @@ TEST(AgentSettingsTest, NamesTheFieldThatMakesNoSense) {
   EXPECT_THAT(ErrorOf(config), StartsWith("drain_period: "));
   config.set_drain_period("2s");
   EXPECT_THAT(ErrorOf(config), HasSubstr("is not in 1 ms to 250 ms"));
+  config = {};
+  config.set_processes_max(3);
+  EXPECT_THAT(ErrorOf(config), StartsWith("processes_max: 3 is less than 16"));
   config = {};
   config.set_log_level("loud");
   EXPECT_THAT(ErrorOf(config), StartsWith("log_level: loud is unknown"));

@@ -18,6 +18,8 @@ static_assert(static_cast<int>(EndCause::kOutOfMemory) == v1::END_CAUSE_OUT_OF_M
 static_assert(static_cast<int>(EndCause::kLaunchFailed) == v1::END_CAUSE_LAUNCH_FAILED);
 static_assert(static_cast<int>(EndCause::kCancelled) == v1::END_CAUSE_CANCELLED);
 static_assert(static_cast<int>(EndCause::kLost) == v1::END_CAUSE_LOST);
+static_assert(static_cast<int>(FillWay::kSdk) == v1::FILL_WAY_SDK);
+static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
 static_assert(static_cast<int>(FillMode::kOff) == v1::FILL_MODE_OFF);
 static_assert(static_cast<int>(FillMode::kReport) == v1::FILL_MODE_REPORT);
 static_assert(static_cast<int>(FillMode::kFill) == v1::FILL_MODE_FILL);
@@ -83,7 +85,8 @@ absl::StatusOr<AttemptSpec> FromProto(const v1::LaunchAttempt& launch) {
                      .config = launch.config(),
                      .workdir = spec.workdir(),
                      .memory_bytes = spec.memory_bytes(),
-                     .policy_rank = launch.policy_rank()};
+                     .policy_rank = launch.policy_rank(),
+                     .way = spec.way() == v1::FILL_WAY_PROCESS ? FillWay::kProcess : FillWay::kSdk};
 }
 
 EndCause StopCauseFromProto(v1::EndCause cause) {
@@ -130,6 +133,8 @@ void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progres
   progress->set_memory_peak_bytes(
       std::max(before.memory_peak_bytes(), progress->memory_peak_bytes()));
   progress->set_task_cpu_ns(std::max(before.task_cpu_ns(), progress->task_cpu_ns()));
+  if (progress->memory_guard().empty()) progress->set_memory_guard(before.memory_guard());
+  if (progress->stopped_by().empty()) progress->set_stopped_by(before.stopped_by());
   if (progress->unit_estimate_ns() == 0) progress->set_unit_estimate_ns(before.unit_estimate_ns());
 }
 

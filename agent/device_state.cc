@@ -351,6 +351,8 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_task_cpu_ns(absl::ToInt64Nanoseconds(use.cpu));
   progress.set_overstays(use.overstays);
   progress.set_freezes(use.freezes);
+  progress.set_memory_guard(use.memory_guard);
+  progress.set_stopped_by(use.stopped_by);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return progress;
   const TaskSeat& seat = found->second;

@@ -31,6 +31,7 @@
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
 #include "agent/main_job_control.h"
+#include "agent/memory_offer.h"
 #include "agent/page_reader.h"
 #include "agent/page_writer.h"
 #include "agent/rank_account.h"
@@ -112,6 +113,8 @@ class DeviceState {
   void Drain(Instant now);
   // About once a second: whether the main job stands still.
   void CheckStall(Instant now, const ProcessTable& processes);
+  // About once a second: how much memory the main job uses.
+  void ReadMemory(const ProcessTable& processes);
   // The main job stands still, and its device is offered as one open-ended bubble.
   bool has_failure() const { return has_rank() && rank_->standstill->is_open(); }
   void SetParked(bool is_parked) { window_->SetParked(is_parked); }
@@ -149,6 +152,7 @@ class DeviceState {
     std::optional<Standstill> standstill;  // from then on
     std::set<uint32_t> named_slots;
     bool is_backed_off = false;
+    MemoryOffer memory;
     std::vector<EndedIteration> iterations;   // since the last observation
     std::map<uint32_t, OverrunGuard> guards;  // by slot
   };

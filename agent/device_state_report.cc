@@ -21,11 +21,15 @@ v1::Device DeviceState::Report(const ProcessTable& processes, int64_t caps_bytes
   report.set_resident_limit(description.resident_limit);
   int64_t free_bytes = description.memory_bytes - caps_bytes;
   if (has_rank()) {
-    free_bytes -= device_.MemoryUsedBy(rank_->peer.pid, processes);
+    free_bytes -= rank_->memory.ReservedBytes(device_.MemoryUsedBy(rank_->peer.pid, processes));
     *report.mutable_main_rank() = DescribeRank(account_.rank());
   }
   report.set_memory_free_bytes(std::max<int64_t>(0, free_bytes));
   return report;
+}
+
+void DeviceState::ReadMemory(const ProcessTable& processes) {
+  if (has_rank()) rank_->memory.OnReading(device_.MemoryUsedBy(rank_->peer.pid, processes));
 }
 
 std::vector<v1::BubbleStats> DeviceState::ReportBubbles() const {

@@ -61,6 +61,12 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
   spec.set_workdir(file.workdir());
   spec.set_retries(file.retries());
   if (file.has_profile()) *spec.mutable_profile() = file.profile();
+  if (file.way() == "process") spec.set_way(v1::FILL_WAY_PROCESS);
+  if (!file.way().empty() && file.way() != "process" && file.way() != "sdk") {
+    return absl::InvalidArgumentError(absl::StrCat(origin, ":", LineOfField(text, "way"),
+                                                   ": way: \"", file.way(),
+                                                   "\" is none; write sdk or process"));
+  }
   if (!file.memory().empty()) {
     const absl::StatusOr<int64_t> memory_bytes = ParseBytes(file.memory());
     if (!memory_bytes.ok()) {

@@ -30,6 +30,15 @@ TEST(JobFileTest, ReadsEveryField) {
   EXPECT_EQ(spec->profile().samples_total(), 7);
 }
 
+TEST(JobFileTest, WayIsSdkOrProcess) {
+  EXPECT_EQ(ParseJobFile(R"({"command": ["xz"], "way": "process"})", "job.json")->way(),
+            v1::FILL_WAY_PROCESS);
+  EXPECT_EQ(ParseJobFile(R"({"command": ["xz"], "way": "sdk"})", "job.json")->way(),
+            v1::FILL_WAY_UNSPECIFIED);
+  EXPECT_EQ(ErrorOf("{\n\"command\": [\"xz\"],\n\"way\": \"magic\"}"),
+            "job.json:3: way: \"magic\" is none; write sdk or process");
+}
+
 TEST(JobFileTest, UnknownFieldIsNamedWithItsLineAndASuggestion) {
   EXPECT_EQ(ErrorOf("{\n\"command\": [\"true\"],\n\"memroy\": \"1GiB\"}"),
             "job.json:3: memroy: no such field; did you mean memory?");

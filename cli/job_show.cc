@@ -1,6 +1,7 @@
 #include "cli/job_show.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,14 @@ std::string RetriesText(const v1::Job& job) {
   return absl::StrCat("up to ", job.spec().retries());
 }
 
+std::string MemoryText(const v1::Job& job) {
+  const int64_t asked_bytes = job.spec().memory_bytes();
+  if (asked_bytes == 0) return "the scheduler's default";
+  if (job.memory_bytes() <= asked_bytes) return FormatBytes(asked_bytes);
+  return absl::StrCat(FormatBytes(job.memory_bytes()), ", after an attempt ran out of ",
+                      FormatBytes(asked_bytes));
+}
+
 std::string JobFacts(const v1::Job& job, absl::Time now) {
   Facts facts;
   facts.Add("state", Word(job.state()));
@@ -46,9 +55,11 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   const std::map<std::string, std::string> env(job.spec().env().begin(), job.spec().env().end());
   for (const auto& [name, value] : env) facts.Add("env", absl::StrCat(name, "=", value));
   facts.Add("workdir", job.spec().workdir().empty() ? "a folder of its own" : job.spec().workdir());
-  facts.Add("memory", job.spec().memory_bytes() == 0 ? "the scheduler's default"
-                                                     : FormatBytes(job.spec().memory_bytes()));
+  facts.Add("memory", MemoryText(job));
   facts.Add("retries", RetriesText(job));
+  if (job.spec().way() == v1::FILL_WAY_PROCESS) {
+    facts.Add("way", "process: the whole program runs in bubbles only");
+  }
   return facts.Text();
 }
 
@@ -74,7 +85,7 @@ std::string AttemptTable(const v1::Job& job, absl::Time now) {
   return table.Text();
 }
 
-std::string ProgressFacts(const v1::FillProgress& progress, const v1::JobSpec& spec) {
+std::string ProgressFacts(const v1::FillProgress& progress, int64_t cap_bytes) {
   Facts facts;
   facts.Add("units", FormatCount(progress.units()));
   std::string inside = FormatShare(progress.unit_cpu_in_bubble_ns(), progress.unit_cpu_ns());
@@ -87,8 +98,10 @@ std::string ProgressFacts(const v1::FillProgress& progress, const v1::JobSpec& s
                              ? "not measured yet"
                              : absl::StrCat("about ", FormatNs(progress.unit_estimate_ns())));
   std::string memory = FormatBytes(progress.memory_peak_bytes());
-  if (spec.memory_bytes() > 0) absl::StrAppend(&memory, " of ", FormatBytes(spec.memory_bytes()));
+  if (cap_bytes > 0) absl::StrAppend(&memory, " of ", FormatBytes(cap_bytes));
   facts.Add("memory peak", memory);
+  if (!progress.memory_guard().empty()) facts.AddProse("memory cap", progress.memory_guard());
+  if (!progress.stopped_by().empty()) facts.AddProse("stopped by", progress.stopped_by());
   return facts.Text();
 }
 
@@ -126,9 +139,10 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   if (!forecast.empty()) absl::StrAppend(&text, "\nforecast\n", forecast);
   const v1::Attempt& last = *LastAttempt(job);
   if (!last.has_progress() || last.started_unix_ns() == 0) return text;
-  absl::StrAppend(&text, "\nprogress of attempt ", last.number(), "\n",
-                  ProgressFacts(last.progress(), job.spec()), "\nhow it was held back\n",
-                  LadderFacts(last.progress()));
+  absl::StrAppend(
+      &text, "\nprogress of attempt ", last.number(), "\n",
+      ProgressFacts(last.progress(), std::max(job.memory_bytes(), job.spec().memory_bytes())),
+      "\nhow it was held back\n", LadderFacts(last.progress()));
   return text;
 }
 

@@ -87,6 +87,35 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
             "  freezes          none\n");
 }
 
+TEST_F(JobShowTest, ShowsHowAProgramIsStoppedAndHeldToItsCap) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  job.mutable_spec()->set_way(v1::FILL_WAY_PROCESS);
+  job.mutable_spec()->set_memory_bytes(512 << 20);
+  job.set_memory_bytes(1024 << 20);
+  v1::FillProgress& progress = *AddAttempt(job).mutable_progress();
+  progress.set_memory_peak_bytes(300 << 20);
+  progress.set_memory_guard("control group (version 1)");
+  progress.set_stopped_by("control group freezer");
+
+  const std::string out = Run({"job", "show", "17"}).out;
+
+  EXPECT_NE(out.find("  memory     1 GiB, after an attempt ran out of 512 MiB\n"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("  way        process: the whole program runs in bubbles only\n"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("  memory peak   300 MiB of 1 GiB\n"
+                     "  memory cap    control group (version 1)\n"
+                     "  stopped by    control group freezer\n"),
+            std::string::npos)
+      << out;
+  const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
+  EXPECT_EQ(json["way"], "process");
+  EXPECT_EQ(json["memory_raised_bytes"], 1024 << 20);
+  EXPECT_EQ(json["attempts"][0]["progress"]["stopped_by"], "control group freezer");
+}
+
 TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
   v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_RUNNING);
   v1::FillProgress& progress = *AddAttempt(job).mutable_progress();

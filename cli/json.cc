@@ -33,6 +33,8 @@ Json ProgressJson(const v1::FillProgress& progress) {
   json["bubbles_skipped"] = progress.bubbles_skipped();
   json["overstays"] = progress.overstays();
   json["freezes"] = progress.freezes();
+  SetUnlessEmpty(json, "memory_guard", progress.memory_guard());
+  SetUnlessEmpty(json, "stopped_by", progress.stopped_by());
   return json;
 }
 
@@ -112,6 +114,10 @@ Json JobJson(const v1::Job& job) {
   for (const auto& [name, value] : env) json["env"][name] = value;
   SetUnlessEmpty(json, "workdir", job.spec().workdir());
   SetUnlessZero(json, "memory_bytes", job.spec().memory_bytes());
+  if (job.memory_bytes() > job.spec().memory_bytes()) {
+    json["memory_raised_bytes"] = job.memory_bytes();
+  }
+  json["way"] = job.spec().way() == v1::FILL_WAY_PROCESS ? "process" : "sdk";
   json["retries"] = job.spec().retries();
   SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());

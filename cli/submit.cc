@@ -157,6 +157,8 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->type_name("KEY");
   AddNumberOption(command, {"--retries", "Tries after one that failed; default: 0", /*min=*/0},
                   &options.retries);
+  command.add_flag("--process", options.is_process,
+                   "Any program: it is stopped outside of bubbles");
   command.add_flag("--wait", options.is_waiting, "Wait until it is over, as 'pipefill wait'");
   AddOutputOption(command, /*with_name=*/true, &options.format);
 }
@@ -184,6 +186,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
         WithContext(ReadJsonFile(options.profile, spec.mutable_profile()), "--profile"));
   }
   if (options.samples > 0) spec.mutable_profile()->set_samples_total(options.samples);
+  if (options.is_process) spec.set_way(v1::FILL_WAY_PROCESS);
   if (context.tail.has_value() && !context.tail->empty()) {
     spec.mutable_command()->Assign(context.tail->begin(), context.tail->end());
   }
@@ -199,6 +202,7 @@ void AddSubmitCommand(CLI::App& parent, CommandSet& commands) {
       "Either a job file, or a program behind --:\n"
       "  pipefill submit job.json\n"
       "  pipefill submit --memory 512MiB --workdir . -- python3 job.py\n"
+      "  pipefill submit --process --workdir . -- xz -9 big.tar\n"
       "A job file holds the same under the names of the options, which go over it:\n"
       "  {\"command\": [\"python3\", \"job.py\"], \"memory\": \"512MiB\", \"env\": {\"A\": "
       "\"1\"}}");

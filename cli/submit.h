@@ -26,6 +26,7 @@ struct SubmitOptions {
   int32_t samples = 0;  // 0 = not given
   std::string key;
   int32_t retries = -1;  // -1 = not given
+  bool is_process = false;
   bool is_waiting = false;
   OutputFormat format = OutputFormat::kTable;
 };

@@ -68,6 +68,15 @@ TEST_F(SubmitTest, ProfileIsThatOfItsFileWithTheSamplesOfTheOption) {
   EXPECT_FALSE(scheduler.submitted.back().spec().has_profile());
 }
 
+TEST_F(SubmitTest, ProcessIsAWayOfItsOwn) {
+  Run({"submit", "--process", "--", "xz", "big.tar"});
+  Run({"submit", "--", "python3", "job.py"});
+
+  ASSERT_EQ(scheduler.submitted.size(), 2U);
+  EXPECT_EQ(scheduler.submitted[0].spec().way(), v1::FILL_WAY_PROCESS);
+  EXPECT_EQ(scheduler.submitted[1].spec().way(), v1::FILL_WAY_UNSPECIFIED);
+}
+
 TEST_F(SubmitTest, WordsBehindTheDashesAreNotParsed) {
   Run({"submit", "--", "run", "--name", "x", "--", "-h"});
 

@@ -41,6 +41,10 @@ void Log(const AttemptStarted& e) {
 void Log(const AttemptEnded& e) {
   spdlog::info("attempt_ended job={} attempt={} how=\"{}\" units={}", e.attempt.job,
                e.attempt.attempt, ExplainEnd(e.end), e.progress.units);
+  if (e.larger_memory_bytes > 0) {
+    spdlog::info("job_asks_for_more job={} memory={}", e.attempt.job,
+                 FormatBytes(e.larger_memory_bytes));
+  }
 }
 
 void Log(const MainJobUpdated& e) {

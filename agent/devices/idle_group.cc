@@ -17,6 +17,7 @@ namespace pipefill {
 namespace {
 
 constexpr char kGroupName[] = "pipefill";
+constexpr char kSharedName[] = "shared";
 constexpr char kSessionFile[] = "/proc/self/autogroup";
 // Of control groups that know no idle ones.
 constexpr char kSharesMin[] = "2";
@@ -83,7 +84,13 @@ IdleGroup IdleGroup::Make(absl::string_view mounts) {
     if (WriteTo(absl::StrCat(folder, file).c_str(), value) != 0) return group;
     group.detail_ = "low-weight group";
   }
-  group.procs_file_ = absl::StrCat(folder, "/cgroup.procs");
+  // A group of version 2 that has groups with controllers holds no processes itself (task_group.h).
+  std::string place = folder;
+  if (!controller.is_version_1) {
+    absl::StrAppend(&place, "/", kSharedName);
+    if (mkdir(place.c_str(), kFolderMode) != 0 && errno != EEXIST) return group;
+  }
+  group.procs_file_ = absl::StrCat(place, "/cgroup.procs");
   if (access(group.procs_file_.c_str(), W_OK) != 0) group.procs_file_.clear();
   return group;
 }

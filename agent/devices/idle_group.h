@@ -9,7 +9,8 @@
 // So the whole group of the tasks is made idle, with the first of these that is possible:
 //   control group  `pipefill` at the root of the cpu controller (version 1 or 2), cpu.idle = 1 or,
 //                  on kernels before 5.15, the smallest weight. Needs root. Shared by all agents of
-//                  a node, left behind when they end: others may be in it.
+//                  a node, left behind when they end: others may be in it. Under version 2 tasks
+//                  go into `shared` in it, and from there into groups of their own.
 //   autogroup      nice 19 for the task's session. Counts only as long as no control group of the
 //   cpu
 //                  controller holds main job or tasks.

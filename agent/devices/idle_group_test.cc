@@ -32,6 +32,9 @@ class FakeController {
   void Write(const std::string& file, const std::string& text) {
     std::ofstream(absl::StrCat(folder_, "/", file)) << text;
   }
+  void MakeFolder(const std::string& name) {
+    mkdir(absl::StrCat(folder_, "/", name).c_str(), 0755);
+  }
   void Remove(const std::string& file) { remove(absl::StrCat(folder_, "/", file).c_str()); }
   std::string Read(const std::string& file) const {
     return ReadFile(absl::StrCat(folder_, "/", file)).value_or("absent");
@@ -74,8 +77,15 @@ TEST(IdleGroupTest, AsksForTheControllerUnderVersionTwo) {
   controller.Write("cgroup.controllers", "cpuset cpu io\n");
   controller.Write("cgroup.subtree_control", "");
   controller.Write("pipefill/cpu.idle", "0");
-  EXPECT_EQ(IdleGroup::Make(controller.Mount("cgroup2", "rw")).detail(), "idle group");
+  controller.MakeFolder("pipefill/shared");
+  controller.Write("pipefill/shared/cgroup.procs", "");
+  const IdleGroup group = IdleGroup::Make(controller.Mount("cgroup2", "rw"));
+  EXPECT_EQ(group.detail(), "idle group");
   EXPECT_EQ(controller.Read("cgroup.subtree_control"), "+cpu");
+  // Not the group itself: it must stay free for groups of tasks.
+  EXPECT_EQ(InSession([&] { return group.JoinInChild(); }), 0);
+  EXPECT_EQ(controller.Read("pipefill/shared/cgroup.procs"), "0");
+  EXPECT_EQ(controller.Read("pipefill/cgroup.procs"), "");
 }
 
 TEST(IdleGroupTest, TakesTheSmallestWeightWhereNoGroupCanBeIdle) {

@@ -33,6 +33,12 @@ struct ProcessId {
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
 };
 
+// How the attempt is held to bubbles. Values equal those of pipefill.v1.FillWay.
+enum class FillWay {
+  kSdk = 1,      // by its program
+  kProcess = 2,  // by the process gate, which stops all its processes
+};
+
 // What to run. All limits have been checked by whoever made it.
 struct AttemptSpec {
   AttemptKey key;
@@ -44,6 +50,7 @@ struct AttemptSpec {
   std::string workdir;                     // absolute; empty = the attempt's own folder
   int64_t memory_bytes = 0;                // cap on the resident memory of all its processes
   int32_t policy_rank = 0;  // among tasks of a device: lower goes first, equal ones share alike
+  FillWay way = FillWay::kSdk;
 };
 
 // Values equal those of pipefill.v1.EndCause.

@@ -54,8 +54,9 @@ nlohmann::json ToJson(const AttemptRecord& record) {
       {"job", record.key.job.value()},     {"attempt", record.key.attempt.value()},
       {"fence", record.key.fence.value()}, {"job_name", record.job_name},
       {"device", record.device},           {"memory_bytes", record.memory_bytes},
-      {"policy_rank", record.policy_rank}, {"boot_id", record.boot_id},
-      {"keeper", ToJson(record.keeper)},   {"leader", ToJson(record.leader)}};
+      {"policy_rank", record.policy_rank}, {"way", static_cast<int>(record.way)},
+      {"boot_id", record.boot_id},         {"keeper", ToJson(record.keeper)},
+      {"leader", ToJson(record.leader)}};
   if (record.stop.has_value()) {
     json["stop"] = {{"cause", static_cast<int>(record.stop->cause)}, {"text", record.stop->text}};
   }
@@ -140,12 +141,17 @@ std::optional<AttemptRecord> ParseRecord(const std::string& text) {
                           .device = fields.TakeText("device"),
                           .memory_bytes = fields.Take<int64_t>("memory_bytes"),
                           .policy_rank = fields.Take<int32_t>("policy_rank"),
+                          .way = {},
                           .boot_id = fields.TakeText("boot_id"),
                           .keeper = keeper.value_or(ProcessId()),
                           .leader = leader.value_or(ProcessId()),
                           .stop = {},
                           .end = {}};
   if (!fields.is_good() || !keeper.has_value() || !leader.has_value()) return std::nullopt;
+  // Records of agents before this version have no way.
+  const bool is_process =
+      fields.Has("way") && fields.Take<int>("way") == static_cast<int>(FillWay::kProcess);
+  record.way = is_process ? FillWay::kProcess : FillWay::kSdk;
   if (fields.Has("stop")) record.stop = ParseStop(json["stop"]);
   if (fields.Has("end")) record.end = ParseEnd(json["end"]);
   return record;

@@ -53,6 +53,7 @@ struct AttemptRecord {
   std::string device;
   int64_t memory_bytes = 0;
   int32_t policy_rank = 0;
+  FillWay way = FillWay::kSdk;
   std::string boot_id;  // of the kernel; processes are those of this boot
   ProcessId keeper;     // none before it was made
   ProcessId leader;     // none before it was made

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,6 +71,13 @@ void BecomeFirstVictim() {
   close(file);
 }
 
+void LimitData(int64_t max_bytes) {
+  if (max_bytes == 0) return;
+  const auto bytes = static_cast<rlim_t>(max_bytes);
+  const rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+  setrlimit(RLIMIT_DATA, &limit);
+}
+
 [[noreturn]] void RunTask(const KeeperPlan& plan, pid_t keeper) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != keeper) _exit(127);
@@ -89,6 +97,9 @@ void BecomeFirstVictim() {
   BecomeFirstVictim();
   const int device_error = plan.device == nullptr ? 0 : plan.device->ApplyInChild();
   if (device_error != 0) Fail(StartStep::kDevice, device_error);
+  const int group_error = plan.group->JoinInChild();
+  if (group_error != 0) Fail(StartStep::kGroup, group_error);
+  LimitData(plan.data_max_bytes);
   if (chdir(plan.workdir) != 0) Fail(StartStep::kWorkdir, errno);
   execve(plan.program, plan.argv, plan.environment);
   Fail(StartStep::kExec, errno);

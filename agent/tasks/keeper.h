@@ -23,10 +23,11 @@
 
 #include "agent/devices/device.h"
 #include "agent/tasks/attempt_log.h"
+#include "agent/tasks/task_group.h"
 
 namespace pipefill {
 
-enum class StartStep : int { kForked, kFork, kDevice, kWorkdir, kExec };
+enum class StartStep : int { kForked, kFork, kDevice, kGroup, kWorkdir, kExec };
 
 // What keeper and task write into `report`: first kForked, by the task, then nothing but the end of
 // the pipe when the program runs; or one of the others, when it cannot. Each is one write.
@@ -51,6 +52,8 @@ struct KeeperPlan {
   char* const* environment;
   const char* workdir;
   const Device* device;  // null = as agentd itself
+  const TaskGroup* group;
+  int64_t data_max_bytes;  // RLIMIT_DATA; 0 = as agentd has it
   int null_input;
   int report;
   int folder;  // of the attempt

@@ -159,6 +159,8 @@ absl::Status Process::Start(const LaunchRequest& request, const std::string& pro
       .environment = environment.data(),
       .workdir = workdir_.c_str(),
       .device = request.device,
+      .group = &request.group,
+      .data_max_bytes = request.data_max_bytes,
       .null_input = input.get(),
       .report = report.writer.get(),
       .folder = folder.get(),
@@ -248,6 +250,8 @@ std::string Process::DescribeStep(StartStep step) const {
       return "cannot make a process for the task";
     case StartStep::kDevice:
       return "cannot tie the task to its device";
+    case StartStep::kGroup:
+      return "cannot put the task into its control group";
     case StartStep::kWorkdir:
       return absl::StrCat("cannot enter the work folder ", workdir_);
     case StartStep::kExec:

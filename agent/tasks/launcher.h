@@ -34,6 +34,7 @@
 #include "agent/devices/device.h"
 #include "agent/tasks/attempt.h"
 #include "agent/tasks/keeper.h"
+#include "agent/tasks/task_group.h"
 #include "common/file_descriptor.h"
 #include "common/loop.h"
 
@@ -53,6 +54,9 @@ struct LaunchRequest {
   int64_t log_max_bytes = int64_t{64} << 20;
   // Where it runs; null = as agentd itself. Needed until Launch returns.
   const Device* device = nullptr;
+  TaskGroup group = {};
+  // The most private writable memory that one process may map; 0 = as much as it wants.
+  int64_t data_max_bytes = 0;
 };
 
 // Where the program lies. NotFound "command not found: foo"; PermissionDenied if the file found may

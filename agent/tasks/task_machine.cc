@@ -78,10 +78,21 @@ TaskActions TaskMachine::OnStopRequested(const StopRequest& request, Instant now
 }
 
 TaskActions TaskMachine::OnMemoryUsed(int64_t bytes, Instant now) {
-  if (bytes <= limits_.memory_bytes) return {};
-  const std::string text = absl::StrCat("out of memory: the task used ", FormatBytes(bytes),
-                                        ", its cap is ", FormatBytes(limits_.memory_bytes),
-                                        "; submit it again with a larger memory size");
+  return bytes <= limits_.memory_bytes ? TaskActions() : OnMemoryKilled(bytes, now);
+}
+
+TaskActions TaskMachine::OnProcessesSeen(int32_t processes, Instant now) {
+  if (processes <= limits_.processes_max || !is_running()) return {};
+  return KillFor(
+      EndCause::kSignalled,
+      absl::StrCat("the task had ", processes, " processes and was killed; its limit is ",
+                   limits_.processes_max, " (processes_max of agentd)"),
+      now);
+}
+
+TaskActions TaskMachine::OnMemoryKilled(int64_t peak_bytes, Instant now) {
+  const std::string text = absl::StrCat("out_of_memory (cap ", FormatBytes(limits_.memory_bytes),
+                                        ", peak ", FormatBytes(peak_bytes), ")");
   if (is_running()) return KillFor(EndCause::kOutOfMemory, text, now);
   if (phase_ != TaskPhase::kStopping || now >= kill_at_) return {};
   // It is on its way out and may have saving to do, but not at the cost of the main job's memory.

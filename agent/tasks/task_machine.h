@@ -21,7 +21,8 @@
 // task without a page gets SIGTERM at once. The first cause of a stop is the one that is reported;
 // a later request may only shorten the grace.
 //
-// Memory. One reading above the cap kills: a cap that may be passed for a while is not one.
+// Memory. One reading above the cap kills: a cap that may be passed for a while is not one. Where
+// the kernel keeps the cap, it kills one process, and the task ends as a whole for that.
 //
 // The ladder. A unit still running after its bubble ended is harmless while the main job, which
 // comes first on the device, leaves it no CPU time. So the clock of the ladder is the CPU time
@@ -66,6 +67,7 @@ using TaskActions = std::vector<TaskAction>;
 
 struct TaskLimits {
   int64_t memory_bytes = 0;
+  int32_t processes_max = 4096;
   // The larger of the two counts.
   absl::Duration overstay_grace = absl::Milliseconds(5);
   double overstay_grace_estimates = 2;
@@ -109,6 +111,10 @@ class TaskMachine {
   TaskActions OnDetached();
   TaskActions OnStopRequested(const StopRequest& request, Instant now);
   TaskActions OnMemoryUsed(int64_t bytes, Instant now);
+  // The kernel killed a process of the task for its cap; `peak_bytes` is the most it had.
+  TaskActions OnMemoryKilled(int64_t peak_bytes, Instant now);
+  // By number; more than the limit kill.
+  TaskActions OnProcessesSeen(int32_t processes, Instant now);
   // Call every 50 ms or so while the task has a page.
   TaskActions OnUnitSeen(const UnitView& unit, Instant now);
   // Call as often: whether the leader is stopped, by whomever.

@@ -227,8 +227,26 @@ TEST(TaskMachineTest, AllowsMemoryUpToTheCapAndNamesBothNumbersAbove) {
   machine.OnMemoryUsed(kMemoryCap + 24, AtMs(0));
   machine.OnExited({.signal = 9});
   EXPECT_EQ(machine.end().cause, EndCause::kOutOfMemory);
-  EXPECT_THAT(machine.end().text, HasSubstr("used 1 KiB"));
-  EXPECT_THAT(machine.end().text, HasSubstr("cap is 1000 B"));
+  EXPECT_EQ(machine.end().text, "out_of_memory (cap 1000 B, peak 1 KiB)");
+}
+
+TEST(TaskMachineTest, KillOfTheKernelEndsTheWholeTaskForItsMemory) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  EXPECT_THAT(machine.OnMemoryKilled(kMemoryCap, AtMs(0)), ElementsAre(TaskAction::kKill));
+  // The leader may have survived and end by itself meanwhile.
+  machine.OnExited({.exit_code = 0});
+  EXPECT_EQ(machine.end().cause, EndCause::kOutOfMemory);
+  EXPECT_EQ(machine.end().text, "out_of_memory (cap 1000 B, peak 1000 B)");
+}
+
+TEST(TaskMachineTest, AllowsProcessesUpToTheLimitAndKillsAboveWithBothNumbers) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  EXPECT_THAT(machine.OnProcessesSeen(4096, AtMs(0)), IsEmpty());
+  EXPECT_THAT(machine.OnProcessesSeen(4097, AtMs(0)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(machine.end().cause, EndCause::kSignalled);
+  EXPECT_THAT(machine.end().text, HasSubstr("4097 processes"));
+  EXPECT_THAT(machine.end().text, HasSubstr("its limit is 4096"));
 }
 
 TEST(TaskMachineTest, StoppingTaskThatGrowsOverTheCapIsKilledOnce) {

@@ -23,6 +23,11 @@ std::string Describe(const AttemptKey& key) {
 // For a task that the agentd before this one was stopping.
 constexpr absl::Duration kInheritedGrace = absl::Seconds(5);
 
+// Between two readings of its memory a task without a control group may map no more than this.
+// Twice the cap, for libraries map more than they use, and some for those that map much at once.
+constexpr int64_t kDataSpareBytes = int64_t{512} << 20;
+int64_t DataMax(int64_t cap_bytes) { return 2 * cap_bytes + kDataSpareBytes; }
+
 // As what the exit of a task is to be reported that nobody watched.
 AttemptEnd EndOf(const AttemptRecord& record, const ProcessExit& exit) {
   TaskMachine machine({});
@@ -44,15 +49,25 @@ TaskSupervisor::TaskSupervisor(EventLoop& loop, const AttemptFolders& folders,
       listener_(listener),
       boot_id_(ReadBootId()) {}
 
+TaskSupervisor::~TaskSupervisor() {
+  if (is_released_) return;
+  tasks_.clear();
+  options_.groups.Sweep({});
+}
+
 std::vector<InheritedEnd> TaskSupervisor::Inherit(const std::set<std::string>& devices) {
   std::vector<InheritedEnd> ended;
   const std::vector<AttemptRecord> records = folders_.ReadRecords();
-  if (records.empty()) return ended;
+  if (records.empty()) {
+    options_.groups.Sweep({});
+    return ended;
+  }
   const ProcessTable everything = ReadProcessTable();
   for (const AttemptRecord& record : records) {
     std::optional<AttemptEnd> end = TakeOver(record, devices, everything);
     if (end.has_value()) ended.push_back({.key = record.key, .end = *std::move(end)});
   }
+  options_.groups.Sweep(LiveKeys());
   return ended;
 }
 
@@ -94,7 +109,8 @@ bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& ever
                             .env = {},
                             .workdir = "",
                             .memory_bytes = record.memory_bytes,
-                            .policy_rank = record.policy_rank};
+                            .policy_rank = record.policy_rank,
+                            .way = record.way};
   TaskLimits limits = options_.limits;
   limits.memory_bytes = spec.memory_bytes;
   Task& task = *tasks_.emplace(key, std::make_unique<Task>(spec, limits)).first->second;
@@ -103,7 +119,9 @@ bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& ever
   task.processes.emplace(record.leader.pid);
   // Finds all members, for the signal.
   task.processes->Read(spec.memory_bytes, &everything);
-  SignalAll(task, SIGCONT);
+  task.group = options_.groups.Find(key);
+  DescribeGuards(task);
+  Continue(task);
   spdlog::info("task_inherited {} ended=0 device={} pid={}", Describe(key), spec.device,
                record.leader.pid);
   Perform(task, task.machine.OnStarted());
@@ -116,6 +134,7 @@ bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& ever
 }
 
 void TaskSupervisor::Release() {
+  is_released_ = true;
   for (const auto& [key, task] : tasks_) {
     if (task->process != nullptr) task->process->Release();
   }
@@ -144,6 +163,7 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
                  .device = spec.device,
                  .memory_bytes = spec.memory_bytes,
                  .policy_rank = spec.policy_rank,
+                 .way = spec.way,
                  .boot_id = boot_id_,
                  .keeper = {},
                  .leader = {},
@@ -151,14 +171,20 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
                  .end = {}};
   // Before there is a process: whatever happens, the next agentd knows what to look for.
   WriteRecord(task.record);
-  const LaunchRequest request = {.command = spec.command,
-                                 .environment = EnvironmentFor(spec, device),
-                                 .workdir = spec.workdir.empty() ? paths.work : spec.workdir,
-                                 .folder = paths.folder,
-                                 .stdout_log = paths.stdout_log,
-                                 .stderr_log = paths.stderr_log,
-                                 .log_max_bytes = options_.log_max_bytes,
-                                 .device = &device};
+  task.group = options_.groups.Make(spec.key, {.memory_bytes = spec.memory_bytes,
+                                               .processes_max = options_.limits.processes_max});
+  DescribeGuards(task);
+  LaunchRequest request = {.command = spec.command,
+                           .environment = EnvironmentFor(spec, device),
+                           .workdir = spec.workdir.empty() ? paths.work : spec.workdir,
+                           .folder = paths.folder,
+                           .stdout_log = paths.stdout_log,
+                           .stderr_log = paths.stderr_log,
+                           .log_max_bytes = options_.log_max_bytes,
+                           .device = &device,
+                           .group = task.group};
+  if (task.group.memory_guard().empty()) request.data_max_bytes = DataMax(spec.memory_bytes);
+  if (spec.way == FillWay::kProcess) RETURN_IF_ERROR(WrapCommand(task.group, &request));
   const AttemptKey key = spec.key;
   ASSIGN_OR_RETURN(
       task.process,
@@ -172,6 +198,34 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
   task.record.keeper = task.process->keeper();
   WriteRecord(task.record);
   return absl::OkStatus();
+}
+
+absl::Status TaskSupervisor::WrapCommand(const TaskGroup& group, LaunchRequest* request) const {
+  if (options_.process_gate.empty()) {
+    return absl::FailedPreconditionError(
+        "this node cannot hold process jobs: there is no pipefill-process beside agentd; install "
+        "it, or name it as process_gate in agentd's configuration");
+  }
+  // So that a program that is not there is told of as ever.
+  ASSIGN_OR_RETURN(const std::string program, FindProgram(*request));
+  std::vector<std::string> command = {options_.process_gate};
+  if (!group.held_folder().empty()) command.insert(command.end(), {"--group", group.held_folder()});
+  command.insert(command.end(), {"--", program});
+  command.insert(command.end(), request->command.begin() + 1, request->command.end());
+  request->command = std::move(command);
+  return absl::OkStatus();
+}
+
+void TaskSupervisor::DescribeGuards(Task& task) {
+  const int64_t cap_bytes = task.spec.memory_bytes;
+  task.use.memory_guard =
+      task.group.memory_guard().empty()
+          ? absl::StrCat("resident memory looked at all the time, and at most ",
+                         FormatBytes(DataMax(cap_bytes)), " mapped by each process")
+          : task.group.memory_guard();
+  if (task.spec.way != FillWay::kProcess) return;
+  task.use.stopped_by = task.group.held_folder().empty() ? "SIGSTOP to each of its processes"
+                                                         : "freezer of a control group";
 }
 
 void TaskSupervisor::OnForked(Task& task) {
@@ -259,10 +313,23 @@ void TaskSupervisor::WatchTask(Task& task, const ProcessTable* everything) {
     task.use.memory_bytes = use.memory_bytes;
     task.use.memory_peak_bytes = std::max(task.use.memory_peak_bytes, use.memory_bytes);
     task.use.cpu = use.cpu;
-    Perform(task, task.machine.OnMemoryUsed(use.memory_bytes, loop_.Now()));
+    if (task.group.memory_guard().empty()) {
+      Perform(task, task.machine.OnMemoryUsed(use.memory_bytes, loop_.Now()));
+    }
+    if (!task.group.has_processes_limit()) {
+      Perform(task, task.machine.OnProcessesSeen(use.processes, loop_.Now()));
+    }
     Perform(task, task.machine.OnStopSeen(task.processes->is_leader_stopped(), loop_.Now()));
   }
+  LookForMemoryKill(task);
   Perform(task, task.machine.OnTick(loop_.Now()));
+}
+
+void TaskSupervisor::LookForMemoryKill(Task& task) {
+  if (task.group.CountMemoryKills() == 0) return;
+  const int64_t peak_bytes = task.group.ReadMemoryPeak();
+  task.use.memory_peak_bytes = std::max(task.use.memory_peak_bytes, peak_bytes);
+  Perform(task, task.machine.OnMemoryKilled(peak_bytes, loop_.Now()));
 }
 
 void TaskSupervisor::Perform(Task& task, const TaskActions& actions) {
@@ -288,7 +355,7 @@ void TaskSupervisor::Perform(Task& task, const TaskActions& actions) {
         break;
       case TaskAction::kThaw:
         spdlog::info("task_thawed {}", Describe(task.spec.key));
-        SignalAll(task, SIGCONT);
+        Continue(task);
         break;
       case TaskAction::kReportEnded:
         ReportEnd(task);
@@ -311,9 +378,25 @@ void TaskSupervisor::SignalAll(Task& task, int signal) {
   }
 }
 
+void TaskSupervisor::Continue(Task& task) {
+  if (task.spec.way == FillWay::kProcess) {
+    kill(task.process->pid(), SIGCONT);
+  } else {
+    SignalAll(task, SIGCONT);
+  }
+}
+
+std::set<AttemptKey> TaskSupervisor::LiveKeys() const {
+  std::set<AttemptKey> keys;
+  for (const auto& [key, task] : tasks_) keys.insert(key);
+  return keys;
+}
+
 void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<ProcessExit>& exit) {
   Task* task = FindTask(key);
   if (task == nullptr) return;
+  LookForMemoryKill(*task);
+  task->group.KillAll();
   const AttemptMark mark = {.fence = key.fence, .socket = options_.socket};
   const int left_over = KillMarked(mark, {}, ReadProcessTable());
   if (left_over > 0) spdlog::info("task_left_over {} processes={}", Describe(key), left_over);
@@ -328,6 +411,7 @@ void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<Process
     live_names.emplace(live_key.job, live_key.attempt);
   }
   folders_.Prune(live_names);
+  options_.groups.Sweep(LiveKeys());
 }
 
 void TaskSupervisor::ReportEnd(Task& task) {

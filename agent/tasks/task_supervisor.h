@@ -35,6 +35,7 @@
 #include "agent/tasks/attempt.h"
 #include "agent/tasks/attempt_folders.h"
 #include "agent/tasks/launcher.h"
+#include "agent/tasks/task_group.h"
 #include "agent/tasks/task_machine.h"
 #include "agent/tasks/task_processes.h"
 #include "common/loop.h"
@@ -51,6 +52,9 @@ struct SupervisorOptions {
   int64_t log_max_bytes = int64_t{64} << 20;
   // `memory_bytes` is set per task.
   TaskLimits limits;
+  TaskGroups groups = {};
+  // The program that holds process jobs (client/process); empty = there is none here.
+  std::string process_gate = {};
 };
 
 // What one task used so far.
@@ -61,6 +65,9 @@ struct TaskUse {
   // Rungs of the ladder, see TaskMachine.
   int64_t overstays = 0;
   int64_t freezes = 0;
+  // For people: by what the task is held to its cap, and, of a process job, how it is stopped.
+  std::string memory_guard = {};
+  std::string stopped_by = {};
 };
 
 // What became of an attempt that the agentd before this one had not done with.
@@ -86,7 +93,7 @@ class TaskSupervisor {
   TaskSupervisor(EventLoop& loop, const AttemptFolders& folders, SupervisorOptions options,
                  TaskListener& listener);
   // Kills what still runs. Its records stay, for the next agentd to report the attempts.
-  ~TaskSupervisor() = default;
+  ~TaskSupervisor();
   TaskSupervisor(const TaskSupervisor&) = delete;
   TaskSupervisor& operator=(const TaskSupervisor&) = delete;
 
@@ -135,6 +142,7 @@ class TaskSupervisor {
     AttemptRecord record;
     std::unique_ptr<Process> process;
     std::optional<TaskProcesses> processes;
+    TaskGroup group;
     TaskUse use;
     int64_t overstays_logged = 0;
     std::string launch_error;  // why the program could not be run
@@ -155,7 +163,14 @@ class TaskSupervisor {
   void ReportEnd(Task& task);
   // Also reaches members that have a process group of their own.
   static void SignalAll(Task& task, int signal);
+  // Of a process job only its gate goes on, and makes the program go on when it may.
+  static void Continue(Task& task);
+  // Puts the process gate in front of a process job's command.
+  absl::Status WrapCommand(const TaskGroup& group, LaunchRequest* request) const;
+  static void DescribeGuards(Task& task);
+  std::set<AttemptKey> LiveKeys() const;
   void WatchTask(Task& task, const ProcessTable* everything);
+  void LookForMemoryKill(Task& task);
   Task* FindTask(const AttemptKey& key);
 
   EventLoop& loop_;
@@ -163,6 +178,7 @@ class TaskSupervisor {
   const SupervisorOptions options_;
   TaskListener& listener_;
   const std::string boot_id_;
+  bool is_released_ = false;
   std::map<AttemptKey, std::unique_ptr<Task>> tasks_;
 };
 

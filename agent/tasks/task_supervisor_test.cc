@@ -221,7 +221,7 @@ TEST_F(TaskSupervisorTest, KillsTaskThatGrowsOverItsCap) {
                  64 * kMiB));
   ASSERT_TRUE(WaitForEnd());
   EXPECT_EQ(listener_.end->cause, EndCause::kOutOfMemory);
-  EXPECT_THAT(listener_.end->text, HasSubstr("its cap is 64"));
+  EXPECT_THAT(listener_.end->text, HasSubstr("out_of_memory (cap 64 MiB, peak "));
   EXPECT_GT(listener_.use.memory_peak_bytes, 64 * kMiB);
 }
 

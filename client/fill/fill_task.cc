@@ -122,6 +122,7 @@ FillTask::Outcome FillTask::NextUnit(uint32_t label, uint64_t timeout_ns) {
   FinishUnit();
   label_ = std::min<uint32_t>(label, kLabels - 1);
   range_.reset();
+  slices_.reset();
   return Next(timeout_ns);
 }
 
@@ -130,10 +131,59 @@ FillTask::Outcome FillTask::NextElastic(uint32_t label, SizeRange range, uint64_
   FinishUnit();
   label_ = std::min<uint32_t>(label, kLabels - 1);
   range_ = range;
+  slices_.reset();
   size_ = gate_.has_value() ? range.min : range.max;
   const Outcome outcome = Next(timeout_ns);
   *size = size_;
   return outcome;
+}
+
+FillTask::Outcome FillTask::NextSlice(SliceRange range, uint64_t timeout_ns, uint64_t* run_ns) {
+  FinishUnit();
+  label_ = 0;
+  range_.reset();
+  slices_ = range;
+  run_ns_ = gate_.has_value() ? range.min_ns : range.max_ns;
+  const Outcome outcome = Next(timeout_ns);
+  *run_ns = run_ns_;
+  return outcome;
+}
+
+bool FillTask::ContinueSlice(uint64_t* run_ns) {
+  if (!in_unit_ || !slices_.has_value() || is_refused()) return false;
+  UnitRecord next = {.start_ns = clock_.NowNs()};
+  if (gate_.has_value()) {
+    link_->Poll(0);
+    if (link_->should_stop() || link_->is_closed()) return false;
+    gate_->SetSignal(link_->signal(), link_->signal_generation());
+    const std::optional<Opening> opening = gate_->Look();
+    if (!opening.has_value()) return false;
+    const auto fits = [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); };
+    run_ns_ = ChooseRun(*slices_, estimates_[label_].estimate_ns(), fits);
+    if (!fits(ExpectedNs()) || !turn_->MayKeep(fits)) return false;
+    if (gate_->Start(*opening, ExpectedNs(), &next) != GateAnswer::kStarted) return false;
+  }
+  const uint64_t cpu_ns = clock_.ProcessCpuNs();
+  FinishUnitAt(next.start_ns, cpu_ns);
+  unit_ = next;
+  StartUnit();
+  unit_cpu_begin_ns_ = cpu_ns;
+  *run_ns = run_ns_;
+  return true;
+}
+
+void FillTask::EndSlice(uint64_t stop_wall_ns, uint64_t stop_cpu_ns) {
+  if (!in_unit_ || !slices_.has_value()) return;
+  estimates_[label_].OnUnit({.wall_ns = stop_wall_ns,
+                             .cpu_ns = stop_cpu_ns,
+                             .is_overrun = gate_.has_value() && !gate_->IsStillOpen(unit_)});
+  FinishUnit();
+}
+
+WaitResult FillTask::WaitInUnit(uint64_t timeout_ns) {
+  if (gate_.has_value()) return gate_->WaitWhileOpen(unit_, timeout_ns);
+  const std::atomic<uint32_t> nothing = 0;
+  return futex_.Wait(nothing, 0, timeout_ns);
 }
 
 FillTask::Outcome FillTask::Next(uint64_t timeout_ns) {
@@ -197,6 +247,9 @@ FillTask::Step FillTask::TryStart() {
       return fits(length_ns + std::min(length_ns / 2, UINT64_MAX - length_ns));
     };
     if (range_.has_value()) size_ = elastic_estimates_[label_].Choose(*range_, fits_well);
+    if (slices_.has_value()) {
+      run_ns_ = ChooseRun(*slices_, estimates_[label_].estimate_ns(), fits);
+    }
     const uint64_t expected_ns = ExpectedNs();
     if (fits(expected_ns)) {
       is_kept = turn_->is_holding();
@@ -211,8 +264,8 @@ FillTask::Step FillTask::TryStart() {
 }
 
 uint64_t FillTask::ExpectedNs() const {
-  return range_.has_value() ? elastic_estimates_[label_].EstimateNs(size_)
-                            : estimates_[label_].estimate_ns();
+  if (range_.has_value()) return elastic_estimates_[label_].EstimateNs(size_);
+  return (slices_.has_value() ? run_ns_ : 0) + estimates_[label_].estimate_ns();
 }
 
 void FillTask::ShowExpected() {
@@ -256,15 +309,24 @@ void FillTask::EndUnit() {
 
 void FillTask::FinishUnit() {
   if (!in_unit_ || is_refused()) return;
+  const uint64_t cpu_ns = clock_.ProcessCpuNs();
+  FinishUnitAt(clock_.NowNs(), cpu_ns);
+  if (!gate_.has_value()) return;
+  ShowExpected();
+  page()->unit_start_ns.store(0, std::memory_order_release);
+  page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
+}
+
+void FillTask::FinishUnitAt(uint64_t end_ns, uint64_t cpu_ns) {
   in_unit_ = false;
-  unit_.cpu_ns = clock_.ProcessCpuNs() - unit_cpu_begin_ns_;
-  unit_.end_ns = clock_.NowNs();
+  unit_.cpu_ns = cpu_ns - unit_cpu_begin_ns_;
+  unit_.end_ns = end_ns;
   const UnitMeasure measure = {.wall_ns = unit_.end_ns - unit_.start_ns,
                                .cpu_ns = unit_.cpu_ns,
                                .is_overrun = gate_.has_value() && !gate_->IsStillOpen(unit_)};
   if (range_.has_value()) {
     elastic_estimates_[label_].OnUnit(size_, measure);
-  } else {
+  } else if (!slices_.has_value()) {
     estimates_[label_].OnUnit(measure);
   }
   ++stats_.units;
@@ -280,9 +342,6 @@ void FillTask::Publish(const UnitRecord& unit) {
   PackUnit(unit, words);
   page()->units.Push(words);
   page()->units_done.store(stats_.units - stats_before_page_.units, std::memory_order_relaxed);
-  ShowExpected();
-  page()->unit_start_ns.store(0, std::memory_order_release);
-  page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
 }
 
 pf_task_stats FillTask::stats() const {

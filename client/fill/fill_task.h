@@ -16,6 +16,10 @@
 //
 // A unit is accounted by the CPU time of the process, never by wall time: see docs of UnitRecord.
 //
+// A slice is a unit of a program that does not know of units: it goes on until somebody stops it.
+// It is as long as its owner lets it run, and then the time that the stopping takes; only that is
+// learned.
+//
 // Thread-compatible: one thread at a time makes calls.
 #ifndef CLIENT_FILL_FILL_TASK_H_
 #define CLIENT_FILL_FILL_TASK_H_
@@ -31,6 +35,7 @@
 #include "client/fill/agent_link.h"
 #include "client/fill/elastic_estimate.h"
 #include "client/fill/gate.h"
+#include "client/fill/slice.h"
 #include "client/fill/turn.h"
 #include "client/fill/unit_estimate.h"
 #include "client/pages/task_page.h"
@@ -93,6 +98,19 @@ class FillTask {
   // Also leaves the device to its other tasks. Does nothing when no unit is in progress.
   void EndUnit();
 
+  // The same with a slice, which may run for `*run_ns`, within `range`, after kStarted. Then it is
+  // to be continued, or to be stopped and ended.
+  Outcome NextSlice(SliceRange range, uint64_t timeout_ns, uint64_t* run_ns);
+  // Ends the slice in progress and starts the next one at once, without a stop in between, if that
+  // may start now and no other task should go first. False: the slice goes on, stop it.
+  // Never waits.
+  bool ContinueSlice(uint64_t* run_ns);
+  // Ends the slice; the stopping took so long, and so much CPU time.
+  void EndSlice(uint64_t stop_wall_ns, uint64_t stop_cpu_ns);
+  // Sleeps until the bubble of the unit in progress is over, as far as somebody wakes for it: its
+  // end alone wakes nobody. Returns at once if it is over already.
+  WaitResult WaitInUnit(uint64_t timeout_ns);
+
   bool is_gated() const { return gate_.has_value() && !is_refused(); }
   bool is_refused() const { return is_refused_ || (link_.has_value() && !link_->is_owner()); }
   pf_task_stats stats() const;
@@ -117,6 +135,7 @@ class FillTask {
   void FetchSignal(uint64_t timeout_ns);
   void StartUnit();
   void FinishUnit();
+  void FinishUnitAt(uint64_t end_ns, uint64_t cpu_ns);
   void Publish(const UnitRecord& unit);
 
   const Clock& clock_;
@@ -139,7 +158,9 @@ class FillTask {
   std::array<ElasticEstimate, kLabels> elastic_estimates_;
   // Of the unit in progress or wanted.
   uint32_t label_ = 0;
-  std::optional<SizeRange> range_;  // of an elastic one
+  std::optional<SizeRange> range_;    // of an elastic one
+  std::optional<SliceRange> slices_;  // of a slice
+  uint64_t run_ns_ = 0;
   uint32_t size_ = 1;
   bool in_unit_ = false;
   UnitRecord unit_;  // in progress

@@ -120,6 +120,11 @@ bool Gate::SpinUntilChange(const std::atomic<uint32_t>& word, uint32_t expected)
   return false;
 }
 
+WaitResult Gate::WaitWhileOpen(const UnitRecord& unit, uint64_t timeout_ns) {
+  if (!IsStillOpen(unit)) return WaitResult::kWoken;
+  return futex_.Wait(signal_->seq, unit.seq, timeout_ns);
+}
+
 bool Gate::IsStillOpen(const UnitRecord& unit) const {
   if (signal_ == nullptr || unit.generation != generation_) return false;
   if (signal_->seq.load(std::memory_order_acquire) != unit.seq) return false;

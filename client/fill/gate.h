@@ -86,6 +86,9 @@ class Gate {
 
   // Whether the bubble in which `unit` started is still open.
   bool IsStillOpen(const UnitRecord& unit) const;
+  // Sleeps at most `timeout_ns`, and no longer than until somebody wakes for another bubble. At
+  // once if that one is not open any more.
+  WaitResult WaitWhileOpen(const UnitRecord& unit, uint64_t timeout_ns);
 
  private:
   bool IsOffered(const SignalView& view, uint64_t now_ns) const;

@@ -72,6 +72,11 @@ TurnAnswer Turn::TakeUnless(uint32_t better, uint32_t opening) {
   return TurnAnswer::kMine;
 }
 
+bool Turn::IsKept(uint32_t better) const {
+  if (!is_holding_ || page_->holder.load(std::memory_order_acquire) != word_) return false;
+  return better == 0 || WithoutVain(better, clock_.NowNs()) == 0;
+}
+
 uint32_t Turn::WithoutVain(uint32_t seats, uint64_t now_ns) const {
   for (uint32_t seat = 0; seat < kSeats; ++seat) {
     if (vain_until_ns_[seat] > now_ns) seats &= ~(1u << seat);

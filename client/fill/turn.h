@@ -59,19 +59,19 @@ class Turn {
   // `fits(length_ns)` tells whether such a unit could start now.
   template <typename Fits>
   TurnAnswer Take(uint32_t opening, const Fits& fits) {
-    uint32_t better = 0;
-    const uint32_t others = Others();
-    for (uint32_t seat = 0; others >> seat != 0; ++seat) {
-      if ((others >> seat & 1) == 0 || !IsBefore(seat)) continue;
-      if (fits(page_->seats[seat].estimate_ns.load(std::memory_order_relaxed)))
-        better |= 1u << seat;
-    }
-    return TakeUnless(better, opening);
+    return TakeUnless(BetterThan(fits), opening);
   }
   // After a unit.
   void OnUnit(uint64_t cpu_ns);
   // Nothing can be started now.
   void GiveUp();
+
+  // Whether the turn that is held may be kept for one more unit: it was not taken away, and no
+  // other task should go first. Unlike Take it never gives it up.
+  template <typename Fits>
+  bool MayKeep(const Fits& fits) const {
+    return IsKept(BetterThan(fits));
+  }
 
   // After kTaken and kYield: until the turn has changed hands, at most `timeout_ns`.
   WaitResult Wait(uint64_t timeout_ns);
@@ -98,6 +98,19 @@ class Turn {
   void LimitCredit();
   // Whether the task of `seat` wants to run and should do so before this one.
   bool IsBefore(uint32_t seat) const;
+  // Bits of the seats whose tasks fit and should go first.
+  template <typename Fits>
+  uint32_t BetterThan(const Fits& fits) const {
+    uint32_t better = 0;
+    const uint32_t others = Others();
+    for (uint32_t seat = 0; others >> seat != 0; ++seat) {
+      if ((others >> seat & 1) == 0 || !IsBefore(seat)) continue;
+      if (fits(page_->seats[seat].estimate_ns.load(std::memory_order_relaxed)))
+        better |= 1u << seat;
+    }
+    return better;
+  }
+  bool IsKept(uint32_t better) const;
   // `better`: bits of the seats that should go first.
   TurnAnswer TakeUnless(uint32_t better, uint32_t opening);
   uint32_t WithoutVain(uint32_t seats, uint64_t now_ns) const;

@@ -10,6 +10,9 @@
 namespace pipefill::scheduler {
 namespace {
 
+static_assert(static_cast<int>(FillWay::kSdk) == v1::FILL_WAY_SDK);
+static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
+
 v1::FillMode ToProto(FillMode from) {
   switch (from) {
     case FillMode::kUnknown:
@@ -209,7 +212,9 @@ JobSpec FromProto(const v1::JobSpec& from) {
           .memory_bytes = from.memory_bytes(),
           .devices = from.devices(),
           .retries = from.retries(),
-          .profile = FromProto(from.profile())};
+          .profile = FromProto(from.profile()),
+          .way = v1::FillWay_IsValid(from.way()) ? static_cast<FillWay>(from.way())
+                                                 : FillWay::kUnspecified};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -247,7 +252,9 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .units_overrun = from.units_overrun(),
           .bubbles_skipped = from.bubbles_skipped(),
           .overstays = from.overstays(),
-          .freezes = from.freezes()};
+          .freezes = from.freezes(),
+          .memory_guard = from.memory_guard(),
+          .stopped_by = from.stopped_by()};
 }
 
 Device FromProto(const v1::Device& from) {
@@ -319,6 +326,7 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.set_devices(from.devices);
   to.set_retries(from.retries);
   if (from.profile != FillProfile()) *to.mutable_profile() = ToProto(from.profile);
+  to.set_way(static_cast<v1::FillWay>(from.way));
   return to;
 }
 
@@ -364,6 +372,8 @@ v1::FillProgress ToProto(const FillProgress& from) {
   to.set_bubbles_skipped(from.bubbles_skipped);
   to.set_overstays(from.overstays);
   to.set_freezes(from.freezes);
+  to.set_memory_guard(from.memory_guard);
+  to.set_stopped_by(from.stopped_by);
   return to;
 }
 
@@ -435,6 +445,7 @@ v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
   to.set_submitted_unix_ns(absl::ToUnixNanos(from.submitted_at));
   to.set_ended_unix_ns(UnixNs(from.ended_at));
   for (const Attempt& attempt : from.attempts) *to.add_attempts() = ToProto(attempt);
+  to.set_memory_bytes(from.memory_bytes);
   return to;
 }
 

@@ -30,6 +30,7 @@ struct LaunchAttempt {
   AttemptKey attempt;
   DeviceKey device;
   std::shared_ptr<const JobSpec> spec;
+  int64_t memory_bytes = 0;  // its cap, in place of the spec's
   std::string configuration = {};  // of the spec's profile; empty = none
 };
 

@@ -44,6 +44,23 @@ absl::StatusOr<std::optional<JobId>> ClusterState::FindSubmission(const std::str
                                                " with another spec; use a new key"));
 }
 
+int64_t ClusterState::LargerAsk(const AttemptEnded& ended) const {
+  const Job& job = *jobs_.Find(ended.attempt.job);
+  if (ended.end.cause != EndCause::kOutOfMemory || job.has_larger_ask()) return 0;
+  int64_t largest_bytes = 0;
+  for (const auto& [name, node] : nodes_.nodes()) {
+    if (!node->is_connected()) continue;
+    for (size_t i = 0; i < node->devices.size(); ++i) {
+      // Once the tasks that are there now have ended.
+      const DeviceSnapshot device = SnapshotDevice(*node, i, NoAttempts());
+      if (device.main_job != MainJobUse::kFilled) continue;
+      largest_bytes = std::max(largest_bytes, device.memory_free_bytes);
+    }
+  }
+  const int64_t ask_bytes = std::min(2 * job.memory_bytes, largest_bytes);
+  return ask_bytes >= job.memory_bytes + job.memory_bytes / 4 ? ask_bytes : 0;
+}
+
 const LiveAttempts& ClusterState::LiveAttemptsOf(const std::string& node) const {
   auto it = live_by_node_.find(node);
   return it == live_by_node_.end() ? NoAttempts() : it->second;
@@ -67,7 +84,7 @@ ClusterSnapshot ClusterState::Snapshot(Instant now) const {
   snapshot.pending.reserve(pending_.size());
   for (JobId id : pending_) {
     const Job& job = *jobs_.Find(id);
-    snapshot.pending.push_back({id, job.spec->memory_bytes, job.not_before});
+    snapshot.pending.push_back({id, job.memory_bytes, job.not_before});
   }
   return snapshot;
 }
@@ -156,6 +173,7 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.id = event.job;
   job.key = event.key;
   job.spec = std::make_shared<const JobSpec>(event.spec);
+  job.memory_bytes = event.spec.memory_bytes;
   job.submitted_at = time.wall;
   jobs_.Add(std::move(job));
   pending_.insert(event.job);
@@ -180,7 +198,7 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
   Move(job, JobInput::kPlaced, time);
   last_fence_ = event.attempt.fence;
   live_by_node_[event.device.node][event.attempt.fence] = {event.attempt, event.device,
-                                                           job.spec->memory_bytes, false};
+                                                           job.memory_bytes, false};
 }
 
 void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time) {
@@ -200,12 +218,17 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   attempt.end = event.end;
   attempt.ended_at = time.wall;
   if (event.progress != FillProgress{}) attempt.progress = event.progress;
-  const JobInput input =
-      InputForEnd(event.end.cause, event.end.exit_code, job.failures, job.spec->retries);
-  if (IsOwnFailure(event.end.cause, event.end.exit_code)) ++job.failures;
-  Move(job, input, time);
-  if (input == JobInput::kFailedRetry && job.phase == JobPhase::kPending) {
-    job.not_before = time.now + BackOffAfter(job.failures, limits_.back_off);
+  if (event.larger_memory_bytes > job.memory_bytes) {
+    job.memory_bytes = event.larger_memory_bytes;
+    Move(job, JobInput::kFailedRetry, time);
+  } else {
+    const JobInput input =
+        InputForEnd(event.end.cause, event.end.exit_code, job.failures, job.spec->retries);
+    if (IsOwnFailure(event.end.cause, event.end.exit_code)) ++job.failures;
+    Move(job, input, time);
+    if (input == JobInput::kFailedRetry && job.phase == JobPhase::kPending) {
+      job.not_before = time.now + BackOffAfter(job.failures, limits_.back_off);
+    }
   }
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);

@@ -82,6 +82,11 @@ class ClusterState {
                                                       const JobSpec& spec) const;
   const NodeTable& nodes() const { return nodes_; }
   const MainJobTable& main_jobs() const { return main_jobs_; }
+  // The cap with which a job is tried again after an attempt that ended as out of memory: twice
+  // that of the attempt, or as much as the largest device with a main job to fill can give, if that
+  // is at least a quarter more. 0 if the attempt ended otherwise, was that second try already, or
+  // no connected device is large enough. REQUIRES: the attempt is live.
+  int64_t LargerAsk(const AttemptEnded& ended) const;
   // Attempts of the node that have not ended.
   const LiveAttempts& LiveAttemptsOf(const std::string& node) const;
   JobCounts counts() const;

@@ -136,7 +136,7 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
   }
   const DeviceSnapshot left =
       SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()));
-  const int64_t need_bytes = jobs_.Find(event.attempt.job)->spec->memory_bytes;
+  const int64_t need_bytes = jobs_.Find(event.attempt.job)->memory_bytes;
   if (left.main_job != MainJobUse::kFilled || !left.has_seat() ||
       need_bytes > left.memory_free_bytes) {
     return absl::AbortedError(

@@ -52,6 +52,10 @@ struct AttemptStarted {
 struct AttemptEnded {
   AttemptKey attempt;
   AttemptEnd end;
+  // With kOutOfMemory: the job is tried once more with this cap (ClusterState::LargerAsk), which
+  // uses up no retry; 0 = it is not. Part of the event, because it hangs on devices, which replay
+  // does not have.
+  int64_t larger_memory_bytes = 0;
   // As the agent saw it last; the only part that is not durable.
   FillProgress progress;
 };

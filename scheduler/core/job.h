@@ -23,6 +23,13 @@
 
 namespace pipefill::scheduler {
 
+// How the job is held to bubbles.
+enum class FillWay {
+  kUnspecified,  // of a spec from before there were ways: like kSdk
+  kSdk,          // by the program itself, unit by unit
+  kProcess,      // by stopping all its processes
+};
+
 // What the user asked for, with all defaults filled in.
 struct JobSpec {
   std::string name;
@@ -33,6 +40,7 @@ struct JobSpec {
   int32_t devices = 1;
   int32_t retries = 0;
   FillProfile profile;  // CheckProfile accepts it; empty = nothing is known
+  FillWay way = FillWay::kSdk;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -69,6 +77,8 @@ struct FillProgress {
   int64_t bubbles_skipped = 0;
   int64_t overstays = 0;
   int64_t freezes = 0;
+  std::string memory_guard = {};
+  std::string stopped_by = {};
 
   friend bool operator==(const FillProgress&, const FillProgress&) = default;
 };
@@ -95,8 +105,11 @@ struct Job {
   std::shared_ptr<const JobSpec> spec;
   JobPhase phase = JobPhase::kPending;
   bool is_cancel_requested = false;
-  // Attempts that failed by themselves.
+  // Attempts that failed by themselves, without the one that was followed by a larger ask.
   int32_t failures = 0;
+  // Cap of the next attempt, or of the one that is live or was last. More than the spec's after an
+  // attempt that ran out of it, once.
+  int64_t memory_bytes = 0;
   // While kPending after a failure. Not durable: a restart of schedulerd begins the wait anew.
   std::optional<Instant> not_before;
   absl::Time submitted_at;
@@ -106,6 +119,7 @@ struct Job {
   // REQUIRES: HasLiveAttempt(phase).
   const Attempt& live_attempt() const { return attempts.back(); }
   AttemptKey live_key() const { return {id, live_attempt().number, live_attempt().fence}; }
+  bool has_larger_ask() const { return memory_bytes > spec->memory_bytes; }
 };
 
 }  // namespace pipefill::scheduler

@@ -35,7 +35,8 @@ void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool i
   const Job& job = **state.FindJob(attempt.key.job);
   if (job.phase == JobPhase::kStarting) {
     decision->actions.emplace_back(
-        LaunchAttempt{attempt.key, attempt.device, job.spec, job.live_attempt().configuration});
+        LaunchAttempt{attempt.key, attempt.device, job.spec, job.memory_bytes,
+                      job.live_attempt().configuration});
     return;
   }
   const EndCause cause = job.phase == JobPhase::kStopping ? EndCause::kCancelled : EndCause::kLost;
@@ -94,7 +95,11 @@ Decision ReconcileStart(const ClusterState& state, const std::string& node,
 Decision ReconcileEnd(const ClusterState& state, const std::string& node,
                       const AttemptEnded& ended) {
   Decision decision;
-  if (IsCurrent(state, node, ended.attempt)) decision.events.emplace_back(ended);
+  if (IsCurrent(state, node, ended.attempt)) {
+    AttemptEnded event = ended;
+    event.larger_memory_bytes = state.LargerAsk(ended);
+    decision.events.emplace_back(std::move(event));
+  }
   decision.actions.emplace_back(AcknowledgeEnd{node, ended.attempt});
   return decision;
 }
@@ -139,7 +144,8 @@ std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::stri
 
 Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed) {
   const Job& job = **state.FindJob(placed.attempt.job);
-  return LaunchAttempt{placed.attempt, placed.device, job.spec, placed.configuration};
+  return LaunchAttempt{placed.attempt, placed.device, job.spec, job.memory_bytes,
+                       placed.configuration};
 }
 
 }  // namespace pipefill::scheduler

@@ -52,6 +52,7 @@ void Fill(const AttemptEnded& event, v1::JournalRecord* record) {
   to->set_exit_code(event.end.exit_code);
   to->set_signal(event.end.signal);
   to->set_text(event.end.text);
+  to->set_larger_memory_bytes(event.larger_memory_bytes);
 }
 
 void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
@@ -75,6 +76,7 @@ Event Read(const v1::AttemptEndedRecord& record) {
   AttemptEnded event;
   event.attempt = AttemptOf(record);
   event.end = {FromProto(record.cause()), record.exit_code(), record.signal(), record.text()};
+  event.larger_memory_bytes = record.larger_memory_bytes();
   return event;
 }
 

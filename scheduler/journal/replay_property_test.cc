@@ -30,8 +30,9 @@ std::vector<Device> DevicesOf(int node) {
 
 // The durable part of a job, as text.
 std::string Describe(const Job& job) {
-  std::string text = absl::StrCat(job.id.value(), " ", job.key, " ", PhaseName(job.phase), " ",
-                                  job.failures, " ", job.is_cancel_requested);
+  std::string text =
+      absl::StrCat(job.id.value(), " ", job.key, " ", PhaseName(job.phase), " ", job.failures, " ",
+                   job.memory_bytes, " ", job.is_cancel_requested);
   for (const Attempt& attempt : job.attempts) {
     absl::StrAppend(&text, " [", attempt.number.value(), " ", attempt.fence.value(), " ",
                     attempt.device.node, " ", attempt.device.name, " ",
@@ -90,7 +91,7 @@ class World {
       if (IsTerminal(job.phase)) ended_[id] = Describe(job);
       if (!HasLiveAttempt(job.phase)) continue;
       ++live;
-      bytes[job.live_attempt().device] += job.spec->memory_bytes;
+      bytes[job.live_attempt().device] += job.memory_bytes;
       residents[job.live_attempt().device] += 1;
     }
     for (const auto& [device, count] : residents) {
@@ -104,6 +105,7 @@ class World {
   }
 
   bool has_shared_device() const { return has_shared_device_; }
+  bool has_larger_ask() const { return has_larger_ask_; }
 
   void CheckReplay() {
     ClusterState again{ClusterLimits{}};
@@ -173,6 +175,10 @@ class World {
         EndOf(AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost,
                                               EndCause::kOutOfMemory, EndCause::kCancelled));
     ended.end.exit_code = *rc::gen::element(0, 1);
+    if (state_.FindJob(ended.attempt.job).ok()) {
+      ended.larger_memory_bytes = state_.LargerAsk(ended);
+      has_larger_ask_ = has_larger_ask_ || ended.larger_memory_bytes > 0;
+    }
     return ended;
   }
 
@@ -216,6 +222,7 @@ class World {
   uint64_t session_ = 0;
   std::map<JobId, std::string> ended_;
   bool has_shared_device_ = false;
+  bool has_larger_ask_ = false;
 };
 
 RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) {
@@ -226,6 +233,7 @@ RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) 
   }
   world.CheckReplay();
   RC_CLASSIFY(world.has_shared_device(), "two attempts on one device");
+  RC_CLASSIFY(world.has_larger_ask(), "an attempt ran out of memory and asked for more");
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   launch->mutable_spec()->clear_profile();  // agentd has no use for it
   const Configuration* configuration = action.spec->profile.Find(action.configuration);
   if (configuration != nullptr) launch->set_config(ConfigText(*configuration));
+  launch->mutable_spec()->set_memory_bytes(action.memory_bytes);
 }
 
 void Fill(const StopAttempt& action, const AgentTerms& terms, v1::AgentCommand* command) {

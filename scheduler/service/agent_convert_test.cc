@@ -100,13 +100,13 @@ TEST(ReadEndedTest, LongTextIsCut) {
   EXPECT_EQ(read.end.text.size(), 1024U);
 }
 
-TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpec) {
+TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   const LaunchAttempt action{
-      kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(SpecThatNeeds(kMiB))};
+      kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)), 2 * kMiB};
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().key().fence(), 9U);
   EXPECT_EQ(command.launch().device(), "cpu0");
-  EXPECT_EQ(command.launch().spec().memory_bytes(), kMiB);
+  EXPECT_EQ(command.launch().spec().memory_bytes(), 2 * kMiB);
 }
 
 TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {

@@ -131,11 +131,17 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   RETURN_IF_ERROR(CheckEnvironment(spec));
   RETURN_IF_ERROR(CheckWorkdir(spec.workdir()));
   RETURN_IF_ERROR(CheckNumbers(spec));
+  // A newer client may know more ways.
+  if (!v1::FillWay_IsValid(spec.way())) {
+    return Bad("spec.way",
+               absl::StrCat(static_cast<int>(spec.way()), " is not known: SDK or PROCESS"));
+  }
   JobSpec read = FromProto(spec);
   if (read.name.empty()) read.name = NameFor(read.command[0]);
   if (read.memory_bytes == 0) read.memory_bytes = limits.default_memory_bytes;
   if (read.devices == 0) read.devices = 1;
   RETURN_IF_ERROR(WithContext(CheckProfile(read.profile), "spec"));
+  if (read.way == FillWay::kUnspecified) read.way = FillWay::kSdk;
   return read;
 }
 

@@ -93,6 +93,8 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_devices(2); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(-1); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(101); }},
+      {"spec.way: 9 is not known",
+       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
   };
   for (const auto& [text, change] : cases) {
     v1::SubmitJobRequest request = GoodRequest();
