@@ -96,6 +96,20 @@ TEST_F(CheckpointsTest, WhatAStoppedAttemptSavesLaterNeverCounts) {
   EXPECT_EQ(Start(9)->content(), "one");
 }
 
+TEST_F(CheckpointsTest, OneThatIsOvertakenWhileItClaimsIsRefused) {
+  auto first = Start(5);
+  EXPECT_TRUE(first->Save("one").ok());
+  Process slow(blobs_, 7);
+  std::unique_ptr<Process> fast;
+  slow.store.fate = [&](Call, const std::string& name) {
+    if (ParseBase(name) == Writer{.fence = 7, .start = 1} && fast == nullptr) fast = Start(9);
+    return Fate::kGood;
+  };
+  EXPECT_EQ(slow.Claim().code, PF_REFUSED);
+  EXPECT_FALSE(slow.latest.has_value());
+  EXPECT_EQ(fast->content(), "one");
+}
+
 // Both are stopped: the successor between its claim and its look.
 TEST_F(CheckpointsTest, WhatWasSavedBeforeAClaimIsFoundByIt) {
   auto old = Start(5);
