@@ -78,7 +78,8 @@ SaveHooks WrapHooks(const pf_checkpoint_hooks& hooks) {
           .load =
               [hooks](std::string_view state) {
                 return hooks.load(hooks.context, state.data(), state.size()) == 0;
-              }};
+              },
+          .sync = [hooks] { return hooks.sync == nullptr || hooks.sync(hooks.context) == 0; }};
 }
 
 }  // namespace

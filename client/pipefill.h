@@ -167,6 +167,9 @@ typedef struct pf_checkpoint_hooks {
   int (*save)(void* context, pf_checkpoint* checkpoint);
   /* Gets back what one save has handed over; 0 = done, else the state is of no use. */
   int (*load)(void* context, const void* data, uint64_t size_bytes);
+  /* May be NULL. Called after `save`, outside of any unit: makes durable what the state refers to, such
+   * as files that the task appends to; 0 = done, else this save fails. */
+  int (*sync)(void* context);
 } pf_checkpoint_hooks;
 
 /* Registers the hooks, and calls `load` before it returns if there is a checkpoint to go on from: the

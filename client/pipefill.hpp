@@ -137,6 +137,8 @@ class Chunk {
 struct CheckpointHooks {
   std::function<std::string()> save;
   std::function<bool(std::string_view state)> load;
+  // May be empty. After a save: makes durable what the state refers to, such as files.
+  std::function<bool()> sync = nullptr;
 };
 
 // Attaches this process as a fill task in the constructor, detaches in the destructor.
@@ -182,6 +184,7 @@ class FillTask {
     raw.context = hooks_.get();
     raw.save = &FillTask::CallSave;
     raw.load = &FillTask::CallLoad;
+    raw.sync = &FillTask::CallSync;
     const int code = pf_task_set_checkpoint(handle_, &raw);
     error_ = code == PF_OK ? "" : pf_last_error();
     return code;
@@ -212,6 +215,15 @@ class FillTask {
     try {
       const std::string_view state(static_cast<const char*>(data), size_bytes);
       return static_cast<const CheckpointHooks*>(context)->load(state) ? 0 : 1;
+    } catch (...) {
+      return 1;
+    }
+  }
+
+  static int CallSync(void* context) {
+    try {
+      const std::function<bool()>& sync = static_cast<const CheckpointHooks*>(context)->sync;
+      return sync == nullptr || sync() ? 0 : 1;
     } catch (...) {
       return 1;
     }

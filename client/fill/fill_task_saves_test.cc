@@ -42,7 +42,8 @@ class Program {
                       [this](std::string_view text) {
                         state = text;
                         return is_loading;
-                      }},
+                      },
+                  .sync = [this] { return is_synced; }},
         std::move(store));
   }
 
@@ -64,6 +65,7 @@ class Program {
   std::function<void()> on_put;
   bool is_saving = true;
   bool is_loading = true;
+  bool is_synced = true;
   bool is_disk_full = false;
   int saves = 0;
 
@@ -153,6 +155,14 @@ TEST_F(AloneSavesTest, AHookThatFailsIsCountedAndNothingIsWritten) {
   program_.is_saving = false;
   RunUnits(11);
   EXPECT_EQ(program_.saves, 1);
+  EXPECT_EQ(task_.saver()->numbers().failed, 1u);
+  EXPECT_EQ(program_.Saved(), "nothing");
+}
+
+TEST_F(AloneSavesTest, WhatTheStateRefersToIsMadeDurableBeforeIt) {
+  EXPECT_TRUE(task_.SetSaver(program_.MakeSaver()).ok());
+  program_.is_synced = false;
+  RunUnits(11);
   EXPECT_EQ(task_.saver()->numbers().failed, 1u);
   EXPECT_EQ(program_.Saved(), "nothing");
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -18,6 +19,12 @@ constexpr int kTries = 16;
 constexpr size_t kPieceBytes = size_t{1} << 20;
 
 bool IsHidden(const std::string& name) { return name.rfind(kHiddenPrefix, 0) == 0; }
+
+// By its number: glibc knows fstat by name only since 2.33, and older ones must load this.
+uint64_t LinksOf(int file) {
+  struct stat status = {};
+  return syscall(SYS_fstat, file, &status) == 0 ? status.st_nlink : 0;
+}
 
 // False with errno set.
 bool WriteAll(int file, std::string_view content) {
@@ -113,8 +120,7 @@ bool PosixCheckpointStore::Link(const std::string& hidden, const std::string& na
   const int result = linkat(descriptor_.get(), hidden.c_str(), descriptor_.get(), name.c_str(), 0);
   const int number = errno;
   // A server of NFS may have done it and said so in an answer that was lost; the file tells.
-  struct stat status = {};
-  *is_new = result == 0 || (fstat(file.get(), &status) == 0 && status.st_nlink == 2);
+  *is_new = result == 0 || LinksOf(file.get()) == 2;
   errno = number;
   return *is_new || number == EEXIST;
 }

@@ -94,8 +94,14 @@ bool Saver::Collect() {
 
 Error Saver::Write(uint64_t collect_ns) {
   const uint64_t begin_ns = clock_.NowNs();
-  const Error error = blob_.empty() ? Error{PF_BAD_ARGUMENT, "the program's save hook has failed"}
-                                    : checkpoints_->Save(blob_);
+  Error error;
+  if (blob_.empty()) {
+    error = {PF_BAD_ARGUMENT, "the program's save hook has failed"};
+  } else if (hooks_.sync != nullptr && !hooks_.sync()) {
+    error = {PF_BAD_ARGUMENT, "the program's sync hook has failed"};
+  } else {
+    error = checkpoints_->Save(blob_);
+  }
   blob_.clear();
   blob_.shrink_to_fit();
   numbers_.cost_ns = collect_ns + (clock_.NowNs() - begin_ns);

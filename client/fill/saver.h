@@ -35,6 +35,8 @@ struct SaveHooks {
   std::function<bool(std::string* blob)> save;
   // Gets it back; false: this state is of no use to it.
   std::function<bool(std::string_view state)> load;
+  // After a save, outside of any unit: makes durable what the state refers to. May be empty.
+  std::function<bool()> sync = nullptr;
 };
 
 struct SaveSettings {
