@@ -13,6 +13,7 @@
 #include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
+#include "agent/tasks/checkpoint_folders.h"
 #include "agent/trace_writer.h"
 #include "common/environment.h"
 #include "common/files.h"
@@ -72,6 +73,7 @@ class RunningAgent : public Agent {
       : settings_(std::move(settings)),
         devices_(std::move(devices)),
         main_jobs_(settings_.controller.budget_ppm),
+        checkpoints_(settings_.checkpoint_dir),
         loop_(EventLoop::Create()) {}
   ~RunningAgent() override { StopWithin(absl::ZeroDuration()); }
 
@@ -86,6 +88,7 @@ class RunningAgent : public Agent {
   const AgentSettings settings_;
   const DeviceList devices_;
   MainJobBoard main_jobs_;
+  const CheckpointFolders checkpoints_;
   absl::BitGen random_;
   const std::unique_ptr<EventLoop> loop_;
   FileDescriptor lock_;
@@ -105,6 +108,8 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
                                               .size_max_bytes = settings_.trace_max_bytes,
                                               .start = MakeTraceStart(settings_, clock)}));
   ASSIGN_OR_RETURN(folders_, AttemptFolders::Open(settings_.state_dir));
+  RETURN_IF_ERROR(WithContext(MakeWritableFolder(settings_.checkpoint_dir), "checkpoint_dir"));
+  const int64_t unix_offset_ns = absl::ToUnixNanos(clock.WallNow()) - clock.Now().ns();
   for (const auto& device : devices_) {
     ASSIGN_OR_RETURN(
         std::unique_ptr<DeviceState> state,
@@ -113,7 +118,8 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
                              .window = settings_.window,
                              .predictor = settings_.predictor,
                              .standstill = {.stall = {.after = settings_.failure.after},
-                                            .unit_max = settings_.failure.unit_max}},
+                                            .unit_max = settings_.failure.unit_max},
+                             .unix_offset_ns = unix_offset_ns},
                             {.trace = *trace_, .main_jobs = main_jobs_}));
     states_.push_back(std::move(state));
   }
@@ -122,19 +128,24 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
 
 absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
   RETURN_IF_ERROR(OpenState(dependencies.clock));
-  router_ = std::make_unique<AgentLoop>(AgentParts{.loop = *loop_,
-                                                   .settings = settings_,
-                                                   .devices = devices_,
-                                                   .states = states_,
-                                                   .main_jobs = main_jobs_,
-                                                   .folders = *folders_,
-                                                   .trace = *trace_,
-                                                   .boot_id = RandomToken()},
-                                        SupervisorOptions{.environment = InheritedEnvironment(),
-                                                          .socket = settings_.socket,
-                                                          .python_path = settings_.python_path,
-                                                          .log_max_bytes = settings_.log_max_bytes,
-                                                          .limits = {}});
+  router_ = std::make_unique<AgentLoop>(
+      AgentParts{.loop = *loop_,
+                 .settings = settings_,
+                 .devices = devices_,
+                 .states = states_,
+                 .main_jobs = main_jobs_,
+                 .folders = *folders_,
+                 .checkpoints = checkpoints_,
+                 .trace = *trace_,
+                 .boot_id = RandomToken()},
+      SupervisorOptions{.environment = InheritedEnvironment(),
+                        .socket = settings_.socket,
+                        .python_path = settings_.python_path,
+                        .log_max_bytes = settings_.log_max_bytes,
+                        .checkpoint_dir = settings_.checkpoint_dir,
+                        .checkpoint_every_min = settings_.checkpoint_every_min,
+                        .checkpoint_every_max = settings_.checkpoint_every_max,
+                        .limits = {}});
   ASSIGN_OR_RETURN(
       service_, LocalService::Create(
                     *loop_, {.path = settings_.socket, .group = settings_.socket_group}, *router_));

@@ -22,6 +22,7 @@ v1::LaunchAttempt GoodLaunch() {
   spec.set_workdir("/data");
   spec.set_memory_bytes(1 << 20);
   launch.set_policy_rank(-3);
+  launch.set_job_submitted_unix_ns(99);
   return launch;
 }
 
@@ -42,6 +43,7 @@ TEST(ConvertTest, LaunchBecomesASpecWithAllItsFields) {
   EXPECT_EQ(spec->workdir, "/data");
   EXPECT_EQ(spec->memory_bytes, 1 << 20);
   EXPECT_EQ(spec->policy_rank, -3);
+  EXPECT_EQ(spec->job_submitted_unix_ns, 99);
 }
 
 TEST(ConvertTest, RefusesWhatCannotBeRun) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/checkpoint_report.h"
 #include "agent/convert.h"
 #include "agent/devices/process_stat.h"
 #include "agent/trace_record.h"
@@ -255,6 +256,7 @@ void DeviceState::EndRank(Instant now) {
 void DeviceState::CloseGate(TaskSeat& seat) {
   const TaskView view = seat.gate->reader.View();
   seat.bubbles_denied_before += view.bubbles_denied;
+  seat.checkpoint = view.checkpoint;
   seat.unit_estimate_ns = view.unit_estimate_ns;
   turns_->LeaveSeat(seat.gate->turn_seat);
   seat.gate.reset();
@@ -305,6 +307,24 @@ v1::FillProgress DeviceState::RemoveTask(const AttemptKey& key, const AttemptEnd
   account_.ForgetTask(found->second.task_key);
   tasks_.erase(found);
   return progress;
+}
+
+void DeviceState::OrderSave(const AttemptKey& key) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end() || !found->second.gate.has_value()) return;
+  Gate& gate = *found->second.gate;
+  const CheckpointView view = gate.reader.View().checkpoint;
+  if (!view.has_hooks) return;
+  gate.saves_before_order = view.saves_done + view.saves_failed;
+  turns_->OrderSave(gate.turn_seat, true);
+}
+
+void DeviceState::TakeOrderBack(Gate& gate) {
+  if (!gate.saves_before_order.has_value()) return;
+  const CheckpointView view = gate.reader.View().checkpoint;
+  if (view.saves_done + view.saves_failed == *gate.saves_before_order) return;
+  gate.saves_before_order.reset();
+  turns_->OrderSave(gate.turn_seat, false);
 }
 
 bool DeviceState::IsRunning(uint32_t turn_seat, Instant now) const {
@@ -362,11 +382,14 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_units_overrun(totals.units_overrun);
   progress.set_bubbles_denied(seat.bubbles_denied_before);
   progress.set_unit_estimate_ns(seat.unit_estimate_ns);
+  std::optional<CheckpointView> checkpoint = seat.checkpoint;
   if (seat.gate.has_value()) {
     const TaskView view = seat.gate->reader.View();
     progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
     progress.set_unit_estimate_ns(view.unit_estimate_ns);
+    checkpoint = view.checkpoint;
   }
+  if (checkpoint.has_value()) ReportCheckpoints(*checkpoint, options_.unix_offset_ns, &progress);
   AddProgressBefore(seat.before, &progress);
   return progress;
 }
@@ -398,6 +421,7 @@ void DeviceState::Drain(Instant now) {
 
 void DeviceState::DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units) {
   if (!seat.gate.has_value()) return;
+  TakeOrderBack(*seat.gate);
   const Drained<UnitRecord> drained = seat.gate->reader.Drain(now);
   for (const UnitRecord& unit : drained.records) {
     units.push_back({.task_key = seat.task_key, .unit = unit});

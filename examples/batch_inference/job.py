@@ -6,9 +6,12 @@ time as the rest of the bubble allows, and writes the embeddings to a file.
 Without agentd it runs alone and gives the same file, bit for bit: the windows of one pass through
 the model are always the same few, and a unit is a number of such passes. One pass over all windows
 of a unit would be a little faster, and its last bits would depend on their number.
+
+Killed or moved, it goes on where it was: how far it is and how long its file is are saved together.
 """
 
 import argparse
+import functools
 import os
 import pathlib
 import sys
@@ -45,8 +48,9 @@ def main() -> int:
     batches = encoder.WindowBatches(text, options.passes, options.samples)
     model = encoder.Encoder(options.seed)
     task = pipefill.FillTask()
-    with job_result.Output(job_result.output_path(options, ".f32")) as output:
-        for begin, end in pipefill.elastic(len(batches), 1, options.batches_max, task=task):
+    kept_file = functools.partial(pipefill.OutputFile, task=task)
+    with job_result.Output(job_result.output_path(options, ".f32"), kept_file) as output:
+        for begin, end in pipefill.elastic_range(len(batches), 1, options.batches_max, task=task):
             for number in range(begin, end):
                 output.write(model(batches[number]).numpy().tobytes())
     return job_result.finish(task, options.result, output)

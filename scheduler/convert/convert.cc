@@ -9,6 +9,9 @@
 namespace pipefill::scheduler {
 namespace {
 
+// Of an agent's lines for people, in bytes.
+constexpr size_t kLineMax = 256;
+
 v1::FillMode ToProto(FillMode from) {
   switch (from) {
     case FillMode::kUnknown:
@@ -244,7 +247,12 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .units_overrun = from.units_overrun(),
           .bubbles_skipped = from.bubbles_skipped(),
           .overstays = from.overstays(),
-          .freezes = from.freezes()};
+          .freezes = from.freezes(),
+          .checkpoints = from.checkpoints(),
+          .checkpoint_failures = from.checkpoint_failures(),
+          .checkpoint_ns = from.checkpoint_ns(),
+          .checkpoint_unix_ns = from.checkpoint_unix_ns(),
+          .resumed_from = from.resumed_from().substr(0, kLineMax)};
 }
 
 Device FromProto(const v1::Device& from) {
@@ -360,6 +368,11 @@ v1::FillProgress ToProto(const FillProgress& from) {
   to.set_bubbles_skipped(from.bubbles_skipped);
   to.set_overstays(from.overstays);
   to.set_freezes(from.freezes);
+  to.set_checkpoints(from.checkpoints);
+  to.set_checkpoint_failures(from.checkpoint_failures);
+  to.set_checkpoint_ns(from.checkpoint_ns);
+  to.set_checkpoint_unix_ns(from.checkpoint_unix_ns);
+  to.set_resumed_from(from.resumed_from);
   return to;
 }
 
