@@ -309,24 +309,6 @@ v1::FillProgress DeviceState::RemoveTask(const AttemptKey& key, const AttemptEnd
   return progress;
 }
 
-void DeviceState::OrderSave(const AttemptKey& key) {
-  const auto found = tasks_.find(key);
-  if (found == tasks_.end() || !found->second.gate.has_value()) return;
-  Gate& gate = *found->second.gate;
-  const CheckpointView view = gate.reader.View().checkpoint;
-  if (!view.has_hooks) return;
-  gate.saves_before_order = view.saves_done + view.saves_failed;
-  turns_->OrderSave(gate.turn_seat, true);
-}
-
-void DeviceState::TakeOrderBack(Gate& gate) {
-  if (!gate.saves_before_order.has_value()) return;
-  const CheckpointView view = gate.reader.View().checkpoint;
-  if (view.saves_done + view.saves_failed == *gate.saves_before_order) return;
-  gate.saves_before_order.reset();
-  turns_->OrderSave(gate.turn_seat, false);
-}
-
 bool DeviceState::IsRunning(uint32_t turn_seat, Instant now) const {
   for (const auto& [key, seat] : tasks_) {
     if (!seat.gate.has_value() || seat.gate->turn_seat != turn_seat) continue;

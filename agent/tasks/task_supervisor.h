@@ -50,7 +50,7 @@ struct SupervisorOptions {
   std::string python_path;
   int64_t log_max_bytes = int64_t{64} << 20;
   // Empty root = tasks save nothing.
-  std::string checkpoint_dir;
+  std::string checkpoint_dir = {};
   // Least and longest useful time between two checkpoints.
   absl::Duration checkpoint_every_min = absl::Seconds(10);
   absl::Duration checkpoint_every_max = absl::Minutes(10);

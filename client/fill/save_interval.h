@@ -47,9 +47,9 @@ class SaveInterval {
     interval_ns_ = std::max(std::min(young_ns, bounds_.max_ns), least_ns);
   }
 
-  bool is_due() const { return since_try_ns_ >= interval_ns_; }
+  bool is_due() const { return since_try_ns_ >= std::max<uint64_t>(1, interval_ns_); }
   // By a whole interval.
-  bool is_overdue() const { return since_try_ns_ >= 2 * interval_ns_; }
+  bool is_overdue() const { return is_due() && since_try_ns_ >= 2 * interval_ns_; }
   uint64_t unsaved_ns() const { return unsaved_ns_; }
   uint64_t interval_ns() const { return interval_ns_; }
 

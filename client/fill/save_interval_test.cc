@@ -20,6 +20,14 @@ TEST(SaveIntervalTest, TheFirstSaveIsDueAfterTheLeastInterval) {
   EXPECT_TRUE(interval.is_overdue());
 }
 
+TEST(SaveIntervalTest, NothingIsDueWithoutWork) {
+  SaveInterval interval({.min_ns = 0, .max_ns = 0});
+  EXPECT_FALSE(interval.is_due());
+  EXPECT_FALSE(interval.is_overdue());
+  interval.OnUseful(1);
+  EXPECT_TRUE(interval.is_due());
+}
+
 TEST(SaveIntervalTest, GrowsWithTheRootOfWhatASaveCosts) {
   SaveInterval interval({.min_ns = 1, .max_ns = 600 * kSecond});
   // sqrt(2 * 0.1 s * 1800 s) = 18.97 s.

@@ -71,7 +71,7 @@ struct FillProgress {
   int64_t checkpoint_failures = 0;
   int64_t checkpoint_ns = 0;
   int64_t checkpoint_unix_ns = 0;
-  std::string resumed_from;
+  std::string resumed_from = {};
 
   friend bool operator==(const FillProgress&, const FillProgress&) = default;
 };
