@@ -135,8 +135,8 @@ void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progres
       std::max(before.checkpoint_failures(), progress->checkpoint_failures()));
   if (progress->checkpoint_unix_ns() == 0) {
     progress->set_checkpoint_unix_ns(before.checkpoint_unix_ns());
-    progress->set_checkpoint_ns(before.checkpoint_ns());
   }
+  if (progress->checkpoint_ns() == 0) progress->set_checkpoint_ns(before.checkpoint_ns());
   if (progress->resumed_from().empty()) progress->set_resumed_from(before.resumed_from());
   if (progress->unit_estimate_ns() == 0) progress->set_unit_estimate_ns(before.unit_estimate_ns());
 }
