@@ -17,6 +17,7 @@
 #include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
+#include "agent/tasks/checkpoint_folders.h"
 #include "agent/tasks/task_group.h"
 #include "agent/trace_writer.h"
 #include "common/environment.h"
@@ -99,6 +100,7 @@ class RunningAgent : public Agent {
       : settings_(std::move(settings)),
         devices_(std::move(devices)),
         main_jobs_(settings_.controller.budget_ppm),
+        checkpoints_(settings_.checkpoint_dir),
         loop_(EventLoop::Create()) {}
   ~RunningAgent() override { StopWithin(absl::ZeroDuration()); }
 
@@ -113,6 +115,7 @@ class RunningAgent : public Agent {
   const AgentSettings settings_;
   const DeviceList devices_;
   MainJobBoard main_jobs_;
+  const CheckpointFolders checkpoints_;
   absl::BitGen random_;
   const std::unique_ptr<EventLoop> loop_;
   FileDescriptor lock_;
@@ -132,6 +135,8 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
                                               .size_max_bytes = settings_.trace_max_bytes,
                                               .start = MakeTraceStart(settings_, clock)}));
   ASSIGN_OR_RETURN(folders_, AttemptFolders::Open(settings_.state_dir));
+  RETURN_IF_ERROR(WithContext(MakeWritableFolder(settings_.checkpoint_dir), "checkpoint_dir"));
+  const int64_t unix_offset_ns = absl::ToUnixNanos(clock.WallNow()) - clock.Now().ns();
   for (const auto& device : devices_) {
     ASSIGN_OR_RETURN(
         std::unique_ptr<DeviceState> state,
@@ -140,7 +145,8 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
                              .window = settings_.window,
                              .predictor = settings_.predictor,
                              .standstill = {.stall = {.after = settings_.failure.after},
-                                            .unit_max = settings_.failure.unit_max}},
+                                            .unit_max = settings_.failure.unit_max},
+                             .unix_offset_ns = unix_offset_ns},
                             {.trace = *trace_, .main_jobs = main_jobs_}));
     states_.push_back(std::move(state));
   }
@@ -156,12 +162,16 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
                  .states = states_,
                  .main_jobs = main_jobs_,
                  .folders = *folders_,
+                 .checkpoints = checkpoints_,
                  .trace = *trace_,
                  .boot_id = RandomToken()},
       SupervisorOptions{.environment = InheritedEnvironment(),
                         .socket = settings_.socket,
                         .python_path = settings_.python_path,
                         .log_max_bytes = settings_.log_max_bytes,
+                        .checkpoint_dir = settings_.checkpoint_dir,
+                        .checkpoint_every_min = settings_.checkpoint_every_min,
+                        .checkpoint_every_max = settings_.checkpoint_every_max,
                         .limits = {.processes_max = settings_.processes_max},
                         .groups = MakeTaskGroups(settings_.socket),
                         .process_gate = FindProcessGate(settings_.process_gate)});

@@ -91,12 +91,24 @@ void AgentLoop::Drain() {
   const bool is_parked = session_->contact().is_silent(now);
   if (is_parked != is_parked_) spdlog::info("gates_parked parked={}", is_parked);
   is_parked_ = is_parked;
+  OrderSavesIfFading(now);
   for (const auto& state : parts_.states) {
     state->SetParked(is_parked);
     state->Drain(now);
   }
   controls_.Update(parts_.states, is_parked, now);
   parts_.trace.FlushIfDue(now);
+}
+
+void AgentLoop::OrderSavesIfFading(Instant now) {
+  const bool is_fading = session_->contact().is_fading(now);
+  if (is_fading && !is_fading_) {
+    // If this goes on the attempts are started elsewhere, from what is saved by then.
+    for (const AttemptKey& key : supervisor_.live()) {
+      FindState(supervisor_.Find(key)->device)->OrderSave(key);
+    }
+  }
+  is_fading_ = is_fading;
 }
 
 void AgentLoop::Watch() {
@@ -205,6 +217,7 @@ void AgentLoop::OnTaskStarted(const AttemptSpec& spec, pid_t pid) {
 }
 
 void AgentLoop::OnTaskShouldStop(const AttemptKey& key) {
+  FindState(supervisor_.Find(key)->device)->OrderSave(key);
   service_->SendStop(FindState(supervisor_.Find(key)->device)->GateOf(key));
 }
 
@@ -261,8 +274,7 @@ void AgentLoop::OnCommand(const v1::AgentCommand& command) {
       Stop(command.stop());
       break;
     case v1::AgentCommand::kEndAcknowledged:
-      ends_.Acknowledge(FromProto(command.end_acknowledged().key()));
-      parts_.folders.RemoveRecord(FromProto(command.end_acknowledged().key()));
+      OnEndAcknowledged(command.end_acknowledged());
       break;
     case v1::AgentCommand::kContent: {
       v1::AgentMessage message;
@@ -318,11 +330,20 @@ void AgentLoop::Stop(const v1::StopAttempt& stop) {
   const StopRequest request = {
       .cause = cause,
       .grace = stop.grace_ns() > 0 ? absl::Nanoseconds(stop.grace_ns()) : kStopGrace,
-      .text = is_cancel ? "stopped because the job was cancelled"
-                        : "stopped: schedulerd had given this attempt up"};
+      .text = !stop.text().empty() ? stop.text()
+              : is_cancel          ? "stopped because the job was cancelled"
+                                   : "stopped: schedulerd had given this attempt up"};
   if (supervisor_.Stop(key, request)) return;
   if (ends_.Find(key) != nullptr) return ResendEnds();
   ReportEnd(key, {.cause = cause, .text = "no such task ran on this node any more"}, {});
+}
+
+void AgentLoop::OnEndAcknowledged(const v1::EndAcknowledged& acknowledged) {
+  const AttemptKey key = FromProto(acknowledged.key());
+  ends_.Acknowledge(key);
+  parts_.folders.RemoveRecord(key);
+  const int64_t submitted_unix_ns = acknowledged.job_over_submitted_unix_ns();
+  if (submitted_unix_ns != 0) parts_.checkpoints.Remove(key.job, submitted_unix_ns);
 }
 
 void AgentLoop::SetMainJob(const v1::MainJobSettings& settings) {

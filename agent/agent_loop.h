@@ -30,6 +30,7 @@
 #include "agent/main_job_controls.h"
 #include "agent/scheduler_session.h"
 #include "agent/tasks/attempt_folders.h"
+#include "agent/tasks/checkpoint_folders.h"
 #include "agent/tasks/task_supervisor.h"
 #include "agent/trace_writer.h"
 #include "common/loop.h"
@@ -44,6 +45,7 @@ struct AgentParts {
   const DeviceStates& states;
   MainJobBoard& main_jobs;
   const AttemptFolders& folders;
+  const CheckpointFolders& checkpoints;
   TraceWriter& trace;
   std::string boot_id;
 };
@@ -90,6 +92,9 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   void Launch(const v1::LaunchAttempt& launch);
   void StopOlderAttempts(const AttemptKey& key);
   void Stop(const v1::StopAttempt& stop);
+  void OnEndAcknowledged(const v1::EndAcknowledged& acknowledged);
+  // Once each time that schedulerd falls silent, well before the gates are parked for it.
+  void OrderSavesIfFading(Instant now);
   void SetMainJob(const v1::MainJobSettings& settings);
   v1::ContentReply Read(const v1::ContentRequest& request) const;
   absl::StatusOr<v1::ReadContentResponse> ReadContent(const v1::ReadContentRequest& request) const;
@@ -110,6 +115,7 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   // Of accepted connections.
   std::map<ConnectionId, DeviceState*> connections_;
   bool is_parked_ = true;
+  bool is_fading_ = false;
   bool is_stopping_ = false;
   int64_t watches_ = 0;
 };

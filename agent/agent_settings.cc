@@ -136,6 +136,20 @@ absl::StatusOr<HoldOut> ReadHoldOut(const v1::HoldOutConfig& config) {
   return hold_out;
 }
 
+absl::Status ReadCheckpoints(const v1::AgentConfig& config, AgentSettings* settings) {
+  settings->checkpoint_dir =
+      TextOr(config.checkpoint_dir(), absl::StrCat(settings->state_dir, "/checkpoints"));
+  ASSIGN_OR_RETURN(settings->checkpoint_every_min,
+                   DurationOf("checkpoint_every_min", config.checkpoint_every_min(), "10s"));
+  ASSIGN_OR_RETURN(settings->checkpoint_every_max,
+                   DurationOf("checkpoint_every_max", config.checkpoint_every_max(), "10m"));
+  if (settings->checkpoint_every_max >= settings->checkpoint_every_min) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "checkpoint_every_min=", pipefill::FormatDuration(settings->checkpoint_every_min),
+      " checkpoint_every_max=", pipefill::FormatDuration(settings->checkpoint_every_max),
+      "; they must grow"));
+}
+
 }  // namespace
 
 absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
@@ -148,6 +162,7 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
   settings.keep_tasks_at_stop = config.keep_tasks_at_stop();
   settings.state_dir = TextOr(config.state_dir(), "/var/lib/pipefill/agentd");
   settings.python_path = config.python_path();
+  RETURN_IF_ERROR(ReadCheckpoints(config, &settings));
   settings.log_level = TextOr(config.log_level(), "info");
   if (!IsLogLevel(settings.log_level)) {
     return absl::InvalidArgumentError(absl::StrCat("log_level: ", settings.log_level,

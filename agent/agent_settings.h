@@ -25,6 +25,9 @@ struct AgentSettings {
   bool keep_tasks_at_stop = false;
   std::string state_dir;
   std::string python_path;
+  std::string checkpoint_dir;
+  absl::Duration checkpoint_every_min;
+  absl::Duration checkpoint_every_max;
   WindowOptions window;
   PredictorOptions predictor;
   ControllerOptions controller;

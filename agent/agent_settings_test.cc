@@ -21,6 +21,9 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_EQ(settings->socket, "/run/pipefill/agentd.sock");
   EXPECT_EQ(settings->state_dir, "/var/lib/pipefill/agentd");
   EXPECT_EQ(settings->python_path, "");
+  EXPECT_EQ(settings->checkpoint_dir, "/var/lib/pipefill/agentd/checkpoints");
+  EXPECT_EQ(settings->checkpoint_every_min, absl::Seconds(10));
+  EXPECT_EQ(settings->checkpoint_every_max, absl::Minutes(10));
   EXPECT_EQ(settings->socket_group, "");
   EXPECT_FALSE(settings->keep_tasks_at_stop);
   EXPECT_EQ(settings->trace_max_bytes, int64_t{256} << 20);
@@ -47,6 +50,20 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
 TEST(AgentSettingsTest, GatesAndPredictorsShareOneLadderOfUnits) {
   const absl::StatusOr<AgentSettings> settings = ReadSettings({}, "host");
   EXPECT_EQ(settings->window.unit_ns, settings->predictor.unit_ns);
+}
+
+TEST(AgentSettingsTest, CheckpointsAreBetweenTheirBounds) {
+  v1::AgentConfig config;
+  config.set_checkpoint_dir("/shared");
+  config.set_checkpoint_every_min("0s");
+  config.set_checkpoint_every_max("2s");
+  const absl::StatusOr<AgentSettings> settings = ReadSettings(config, "host");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->checkpoint_dir, "/shared");
+  config.set_checkpoint_every_min("3s");
+  EXPECT_THAT(ErrorOf(config), HasSubstr("checkpoint_every_min=3 s checkpoint_every_max=2 s"));
+  config.set_checkpoint_every_min("often");
+  EXPECT_THAT(ErrorOf(config), StartsWith("checkpoint_every_min: "));
 }
 
 TEST(AgentSettingsTest, LaterHoldOutsAreSomeOfTheEarlierOnes) {

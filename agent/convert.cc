@@ -86,7 +86,8 @@ absl::StatusOr<AttemptSpec> FromProto(const v1::LaunchAttempt& launch) {
                      .workdir = spec.workdir(),
                      .memory_bytes = spec.memory_bytes(),
                      .policy_rank = launch.policy_rank(),
-                     .way = spec.way() == v1::FILL_WAY_PROCESS ? FillWay::kProcess : FillWay::kSdk};
+                     .way = spec.way() == v1::FILL_WAY_PROCESS ? FillWay::kProcess : FillWay::kSdk,
+                     .job_submitted_unix_ns = launch.job_submitted_unix_ns()};
 }
 
 EndCause StopCauseFromProto(v1::EndCause cause) {
@@ -135,6 +136,15 @@ void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progres
   progress->set_task_cpu_ns(std::max(before.task_cpu_ns(), progress->task_cpu_ns()));
   if (progress->memory_guard().empty()) progress->set_memory_guard(before.memory_guard());
   if (progress->stopped_by().empty()) progress->set_stopped_by(before.stopped_by());
+  // Those of the attempt: its task has told them to each agentd.
+  progress->set_checkpoints(std::max(before.checkpoints(), progress->checkpoints()));
+  progress->set_checkpoint_failures(
+      std::max(before.checkpoint_failures(), progress->checkpoint_failures()));
+  if (progress->checkpoint_unix_ns() == 0) {
+    progress->set_checkpoint_unix_ns(before.checkpoint_unix_ns());
+  }
+  if (progress->checkpoint_ns() == 0) progress->set_checkpoint_ns(before.checkpoint_ns());
+  if (progress->resumed_from().empty()) progress->set_resumed_from(before.resumed_from());
   if (progress->unit_estimate_ns() == 0) progress->set_unit_estimate_ns(before.unit_estimate_ns());
 }
 

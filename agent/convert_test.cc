@@ -23,6 +23,7 @@ v1::LaunchAttempt GoodLaunch() {
   spec.set_memory_bytes(1 << 20);
   launch.set_policy_rank(-3);
   launch.set_config(R"({"batch_size":8})");
+  launch.set_job_submitted_unix_ns(99);
   return launch;
 }
 
@@ -44,6 +45,7 @@ TEST(ConvertTest, LaunchBecomesASpecWithAllItsFields) {
   EXPECT_EQ(spec->memory_bytes, 1 << 20);
   EXPECT_EQ(spec->policy_rank, -3);
   EXPECT_EQ(spec->config, R"({"batch_size":8})");
+  EXPECT_EQ(spec->job_submitted_unix_ns, 99);
 }
 
 TEST(ConvertTest, RefusesWhatCannotBeRun) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/checkpoint_report.h"
 #include "agent/convert.h"
 #include "agent/devices/process_stat.h"
 #include "agent/trace_record.h"
@@ -255,6 +256,7 @@ void DeviceState::EndRank(Instant now) {
 void DeviceState::CloseGate(TaskSeat& seat) {
   const TaskView view = seat.gate->reader.View();
   seat.bubbles_denied_before += view.bubbles_denied;
+  seat.checkpoint = view.checkpoint;
   seat.unit_estimate_ns = view.unit_estimate_ns;
   turns_->LeaveSeat(seat.gate->turn_seat);
   seat.gate.reset();
@@ -364,11 +366,14 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_units_overrun(totals.units_overrun);
   progress.set_bubbles_denied(seat.bubbles_denied_before);
   progress.set_unit_estimate_ns(seat.unit_estimate_ns);
+  std::optional<CheckpointView> checkpoint = seat.checkpoint;
   if (seat.gate.has_value()) {
     const TaskView view = seat.gate->reader.View();
     progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
     progress.set_unit_estimate_ns(view.unit_estimate_ns);
+    checkpoint = view.checkpoint;
   }
+  if (checkpoint.has_value()) ReportCheckpoints(*checkpoint, options_.unix_offset_ns, &progress);
   AddProgressBefore(seat.before, &progress);
   return progress;
 }
@@ -400,6 +405,7 @@ void DeviceState::Drain(Instant now) {
 
 void DeviceState::DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units) {
   if (!seat.gate.has_value()) return;
+  TakeOrderBack(*seat.gate);
   const Drained<UnitRecord> drained = seat.gate->reader.Drain(now);
   for (const UnitRecord& unit : drained.records) {
     units.push_back({.task_key = seat.task_key, .unit = unit});

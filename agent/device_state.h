@@ -52,6 +52,8 @@ struct DeviceOptions {
   WindowOptions window;
   PredictorOptions predictor;
   StandstillOptions standstill = {};
+  // The wall clock less CLOCK_MONOTONIC, for people.
+  int64_t unix_offset_ns = 0;
 };
 
 class DeviceState {
@@ -100,6 +102,8 @@ class DeviceState {
   // Reads its page a last time and writes its end into the trace. Returns its progress.
   v1::FillProgress RemoveTask(const AttemptKey& key, const AttemptEnd& end, const TaskUse& use,
                               Instant now);
+  // Its task should save as soon as it can, once. Nothing without a gate, or hooks.
+  void OrderSave(const AttemptKey& key);
   // 0 if it has no gate.
   ConnectionId GateOf(const AttemptKey& key) const;
   // Nothing without a gate. `task_cpu` is not set.
@@ -164,6 +168,8 @@ class DeviceState {
     bool is_sealed = false;
     pid_t pid = 0;
     uint32_t turn_seat = kNoSeat;
+    // While a save is ordered: those that had been tried before.
+    std::optional<int64_t> saves_before_order;
   };
   struct TaskSeat {
     int32_t task_key = 0;
@@ -171,7 +177,8 @@ class DeviceState {
     std::optional<Gate> gate;
     int64_t bubbles_denied_before = 0;  // by gates that are gone
     int64_t unit_estimate_ns = 0;
-    v1::FillProgress before;  // under other agentds
+    std::optional<CheckpointView> checkpoint;  // as the last gate said; nothing before the first
+    v1::FillProgress before;                   // under other agentds
   };
   struct DrainedUnit {
     int32_t task_key = 0;
@@ -185,6 +192,8 @@ class DeviceState {
   void CompleteRank(Instant now);
   void EndRank(Instant now);
   void CloseGate(TaskSeat& seat);
+  // If the save was tried.
+  void TakeOrderBack(Gate& gate);
   void UpdateGateCount();
   // Whether the task with this turn seat has a unit in progress and has not been stopped.
   bool IsRunning(uint32_t turn_seat, Instant now) const;

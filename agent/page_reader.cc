@@ -139,7 +139,25 @@ TaskView TaskReader::View() const {
   view.unit_estimate_ns = ToSigned(page_.unit_estimate_ns.load(std::memory_order_acquire));
   view.units_done = ToSigned(page_.units_done.load(std::memory_order_acquire));
   view.bubbles_denied = ToSigned(page_.bubbles_denied.load(std::memory_order_acquire));
+  view.checkpoint = ViewCheckpoint();
   return view;
+}
+
+CheckpointView TaskReader::ViewCheckpoint() const {
+  const auto read = [](const PageField<uint64_t>& field) {
+    return ToSigned(field.load(std::memory_order_acquire));
+  };
+  const uint32_t flags = page_.checkpoint_flags.load(std::memory_order_acquire);
+  return {.has_hooks = (flags & kCheckpointHooks) != 0,
+          .is_resumed = (flags & kCheckpointResumed) != 0,
+          .saves_done = read(page_.saves_done),
+          .saves_failed = read(page_.saves_failed),
+          .save_end_ns = read(page_.save_end_ns),
+          .save_cost_ns = read(page_.save_cost_ns),
+          .unsaved_ns = read(page_.unsaved_ns),
+          .resumed_fence = page_.resumed_fence.load(std::memory_order_acquire),
+          .resumed_number = read(page_.resumed_number),
+          .resumed_useful_ns = read(page_.resumed_useful_ns)};
 }
 
 }  // namespace pipefill

@@ -56,6 +56,20 @@ class SignalReader {
   uint64_t last_ns_ = 0;  // time of the last edge taken
 };
 
+// What a task page says of checkpoints.
+struct CheckpointView {
+  bool has_hooks = false;
+  bool is_resumed = false;
+  int64_t saves_done = 0;
+  int64_t saves_failed = 0;
+  int64_t save_end_ns = 0;  // 0 = none yet
+  int64_t save_cost_ns = 0;
+  int64_t unsaved_ns = 0;
+  uint64_t resumed_fence = 0;
+  int64_t resumed_number = 0;
+  int64_t resumed_useful_ns = 0;
+};
+
 // The task page beside its ring.
 struct TaskView {
   TaskState state = TaskState::kStarting;
@@ -65,6 +79,7 @@ struct TaskView {
   int64_t unit_estimate_ns = 0;
   int64_t units_done = 0;
   int64_t bubbles_denied = 0;
+  CheckpointView checkpoint;
 };
 
 class TaskReader {
@@ -84,6 +99,7 @@ class TaskReader {
 
  private:
   bool Accept(uint64_t latest_ns, const UnitRecord& unit);
+  CheckpointView ViewCheckpoint() const;
 
   const TaskPage& page_;
   uint64_t next_ = 0;

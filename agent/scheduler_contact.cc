@@ -23,4 +23,8 @@ bool SchedulerContact::is_silent(Instant now) const {
   return !heard_at_.has_value() || now - *heard_at_ > lease_;
 }
 
+bool SchedulerContact::is_fading(Instant now) const {
+  return heard_at_.has_value() && now - *heard_at_ > lease_ / 2;
+}
+
 }  // namespace pipefill

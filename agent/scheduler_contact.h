@@ -40,6 +40,8 @@ class SchedulerContact {
 
   // True before the first Welcome.
   bool is_silent(Instant now) const;
+  // Half of the lease is over without a message.
+  bool is_fading(Instant now) const;
 
  private:
   const ContactLimits limits_;

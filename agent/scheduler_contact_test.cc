@@ -10,6 +10,7 @@ Instant AtMs(int64_t ms) { return Instant::FromNs(ms * 1'000'000); }
 TEST(SchedulerContactTest, SilentUntilTheFirstWelcome) {
   SchedulerContact contact({});
   EXPECT_TRUE(contact.is_silent(AtMs(0)));
+  EXPECT_FALSE(contact.is_fading(AtMs(0)));
   contact.OnMessage(AtMs(1));
   EXPECT_TRUE(contact.is_silent(AtMs(1)));
   contact.OnWelcome(absl::Seconds(10), AtMs(2));
@@ -21,6 +22,7 @@ TEST(SchedulerContactTest, SilentAgainWhenNothingCameForALease) {
   contact.OnWelcome(absl::Seconds(10), AtMs(0));
   contact.OnMessage(AtMs(4'000));
   EXPECT_FALSE(contact.is_silent(AtMs(14'000)));
+  EXPECT_TRUE(contact.is_fading(AtMs(14'000)));
   EXPECT_TRUE(contact.is_silent(AtMs(14'001)));
   contact.OnMessage(AtMs(20'000));
   EXPECT_FALSE(contact.is_silent(AtMs(20'000)));

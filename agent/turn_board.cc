@@ -28,6 +28,7 @@ std::optional<uint32_t> TurnBoard::TakeSeat(int32_t policy_rank) {
   entry.policy_rank.store(policy_rank, std::memory_order_relaxed);
   entry.estimate_ns.store(0, std::memory_order_relaxed);
   entry.served_ns.store(least_ns, std::memory_order_relaxed);
+  entry.orders.store(0, std::memory_order_relaxed);
   taken_ |= 1u << seat;
   turns().taken.store(taken_, std::memory_order_release);
   return seat;
@@ -40,6 +41,11 @@ void TurnBoard::LeaveSeat(uint32_t seat) {
   turns().seats[seat].wants.store(0, std::memory_order_seq_cst);
   const uint32_t word = turns().holder.load(std::memory_order_acquire);
   if (HolderOf(word) == seat) TakeAway(word);
+}
+
+void TurnBoard::OrderSave(uint32_t seat, bool is_ordered) {
+  CHECK(seat < kSeats);
+  turns().seats[seat].orders.store(is_ordered ? kOrderSave : 0, std::memory_order_release);
 }
 
 void TurnBoard::Watch(Instant now, absl::FunctionRef<bool(uint32_t seat)> is_running) {

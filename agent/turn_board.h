@@ -39,6 +39,9 @@ class TurnBoard {
   // It is gone.
   void LeaveSeat(uint32_t seat);
 
+  // Raises or takes back kOrderSave of a seat that is taken.
+  void OrderSave(uint32_t seat, bool is_ordered);
+
   // Every 10 ms or so. `is_running` tells whether the task of a seat has a unit in progress and has
   // not been stopped by a signal.
   void Watch(Instant now, absl::FunctionRef<bool(uint32_t seat)> is_running);

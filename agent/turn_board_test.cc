@@ -53,7 +53,9 @@ TEST_F(TurnBoardTest, ATaskEntersWithItsRankLevelWithTheLeastServed) {
   page_->seats[1].served_ns.store(700);
   page_->seats[2].served_ns.store(5);  // left by one before
   page_->seats[2].wants.store(1);
+  page_->seats[2].orders.store(kOrderSave);
   EXPECT_EQ(board_->TakeSeat(-4), 2u);
+  EXPECT_EQ(page_->seats[2].orders.load(), 0u);
   EXPECT_EQ(page_->seats[2].served_ns.load(), 700u);
   EXPECT_EQ(page_->seats[2].policy_rank.load(), -4);
   EXPECT_EQ(page_->seats[2].wants.load(), 0u);

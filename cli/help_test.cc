@@ -32,7 +32,7 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  wait                      Wait until a job is over\n"
             "  logs                      Print what a job has written\n"
             "  cancel                    Stop jobs\n"
-            "  job                       Verbs of one job: show, wait, logs, cancel\n"
+            "  job                       Verbs of one job: show, wait, logs, move, cancel\n"
             "\n"
             "Main jobs:\n"
             "  main                      List main jobs, or change how they are filled\n"

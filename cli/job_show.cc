@@ -10,6 +10,7 @@
 #include "cli/forecast_text.h"
 #include "cli/job_cancel.h"
 #include "cli/job_logs.h"
+#include "cli/job_move.h"
 #include "cli/job_wait.h"
 #include "cli/json.h"
 #include "cli/options.h"
@@ -105,6 +106,25 @@ std::string ProgressFacts(const v1::FillProgress& progress, int64_t cap_bytes) {
   return facts.Text();
 }
 
+// What the attempt has of its job's work, and what a crash would cost.
+std::string CheckpointFacts(const v1::FillProgress& progress, absl::Time now) {
+  Facts facts;
+  facts.AddProse("began with", progress.resumed_from().empty()
+                                   ? "nothing yet: its task has not attached"
+                                   : progress.resumed_from());
+  std::string saved = FormatCount(progress.checkpoints());
+  if (progress.checkpoint_unix_ns() != 0) {
+    absl::StrAppend(&saved, ", the last one ", FormatAgo(progress.checkpoint_unix_ns(), now),
+                    ", which took ", FormatNs(progress.checkpoint_ns()));
+  }
+  facts.Add("checkpoints", saved);
+  if (progress.checkpoint_failures() > 0) {
+    facts.AddProse("failed ones",
+                   absl::StrCat(FormatCount(progress.checkpoint_failures()), ": its log says why"));
+  }
+  return facts.Text();
+}
+
 // "3: closed to this job alone".
 std::string RungText(int64_t count, const char* meaning) {
   return count == 0 ? "none" : absl::StrCat(FormatCount(count), ": ", meaning);
@@ -142,6 +162,7 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   absl::StrAppend(
       &text, "\nprogress of attempt ", last.number(), "\n",
       ProgressFacts(last.progress(), std::max(job.memory_bytes(), job.spec().memory_bytes())),
+      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now),
       "\nhow it was held back\n", LadderFacts(last.progress()));
   return text;
 }
@@ -167,11 +188,13 @@ void AddShowCommand(CLI::App& parent, CommandSet& commands) {
 }
 
 void AddJobGroup(CLI::App& parent, CommandSet& commands) {
-  CLI::App* group = parent.add_subcommand("job", "Verbs of one job: show, wait, logs, cancel");
+  CLI::App* group =
+      parent.add_subcommand("job", "Verbs of one job: show, wait, logs, move, cancel");
   group->require_subcommand(0, 1);
   AddShowCommand(*group, commands);
   AddWaitCommand(*group, commands);
   AddLogsCommand(*group, commands);
+  AddMoveCommand(*group, commands);
   AddCancelCommand(*group, commands);
 }
 

@@ -11,7 +11,7 @@ namespace pipefill {
 
 void AddShowCommand(CLI::App& parent, CommandSet& commands);
 
-// `job show | wait | logs | cancel`; the last three are also commands of their own.
+// `job show | wait | logs | move | cancel`; wait, logs and cancel are also commands of their own.
 void AddJobGroup(CLI::App& parent, CommandSet& commands);
 
 }  // namespace pipefill

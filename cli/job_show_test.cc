@@ -52,6 +52,7 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
   progress.set_unit_estimate_ns(5'120'000);
   progress.set_bubbles_denied(42);
   progress.set_memory_peak_bytes(300 << 20);
+  progress.set_resumed_from("the beginning");
 
   const Result result = Run({"job", "show", "17"});
 
@@ -78,6 +79,10 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
             "  CPU in all    1m5s\n"
             "  next unit     about 5.12 ms\n"
             "  memory peak   300 MiB of 512 MiB\n"
+            "\n"
+            "what it has saved\n"
+            "  began with   the beginning\n"
+            "  checkpoints  0\n"
             "\n"
             "how it was held back\n"
             "  bubbles denied   42: its next unit did not fit what was left\n"
@@ -114,6 +119,25 @@ TEST_F(JobShowTest, ShowsHowAProgramIsStoppedAndHeldToItsCap) {
   EXPECT_EQ(json["way"], "process");
   EXPECT_EQ(json["memory_raised_bytes"], 1024 << 20);
   EXPECT_EQ(json["attempts"][0]["progress"]["stopped_by"], "control group freezer");
+}
+
+TEST_F(JobShowTest, ShowsWhatAnAttemptWentOnFromAndHasSaved) {
+  v1::FillProgress& progress =
+      *AddAttempt(AddJob(17, "embed", v1::JOB_STATE_RUNNING)).mutable_progress();
+  progress.set_resumed_from("checkpoint 3 of the attempt with fence 5, 12.3 s of work");
+  progress.set_checkpoints(7);
+  progress.set_checkpoint_failures(1);
+  progress.set_checkpoint_ns(12'000'000);
+  progress.set_checkpoint_unix_ns(UnixNsAgo(absl::Seconds(121)));
+
+  const std::string out = Run({"job", "show", "17"}).out;
+
+  const size_t begin = out.find("what it has saved");
+  EXPECT_EQ(out.substr(begin, out.find("\nhow it was") - begin),
+            "what it has saved\n"
+            "  began with   checkpoint 3 of the attempt with fence 5, 12.3 s of work\n"
+            "  checkpoints  7, the last one 2m1s ago, which took 12 ms\n"
+            "  failed ones  1: its log says why\n");
 }
 
 TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "client/fill/fill_task.h"
 #include "client/main_job/main_job.h"
@@ -29,6 +30,8 @@ using pipefill::sdk::MainJob;
 using pipefill::sdk::NumberIn;
 using pipefill::sdk::ProcessEnvironment;
 using pipefill::sdk::ProfileRecorder;
+using pipefill::sdk::SaveHooks;
+using pipefill::sdk::Saver;
 using pipefill::sdk::SizeRange;
 using pipefill::sdk::SystemClock;
 using pipefill::sdk::SystemFutex;
@@ -61,6 +64,27 @@ int UnitCode(FillTask::Outcome outcome) noexcept {
       break;
   }
   return 2;
+}
+
+}  // namespace
+
+struct pf_checkpoint {
+  std::string* blob;
+};
+
+namespace {
+
+SaveHooks WrapHooks(const pf_checkpoint_hooks& hooks) {
+  return {.save =
+              [hooks](std::string* blob) {
+                pf_checkpoint checkpoint = {.blob = blob};
+                return hooks.save(hooks.context, &checkpoint) == 0;
+              },
+          .load =
+              [hooks](std::string_view state) {
+                return hooks.load(hooks.context, state.data(), state.size()) == 0;
+              },
+          .sync = [hooks] { return hooks.sync == nullptr || hooks.sync(hooks.context) == 0; }};
 }
 
 }  // namespace
@@ -275,6 +299,54 @@ void pf_task_end_unit(pf_task* task) {
   } catch (...) {
     // The unit has ended; what is lost is its place in a profile.
   }
+}
+
+int pf_checkpoint_write(pf_checkpoint* checkpoint, const void* data, uint64_t size_bytes) {
+  if (checkpoint == nullptr || (data == nullptr && size_bytes > 0)) return PF_BAD_ARGUMENT;
+  try {
+    checkpoint->blob->append(static_cast<const char*>(data), size_bytes);
+    return PF_OK;
+  } catch (...) {
+    return PF_SYSTEM;
+  }
+}
+
+int pf_task_set_checkpoint(pf_task* task, const pf_checkpoint_hooks* hooks) {
+  pf_checkpoint_hooks copy = {};
+  if (task == nullptr || !CopyOptions(hooks, &copy) || copy.save == nullptr ||
+      copy.load == nullptr) {
+    return Report(PF_BAD_ARGUMENT,
+                  "set checkpoint: task or a hook is NULL, or hooks.size_bytes is not that of the "
+                  "struct");
+  }
+  try {
+    return Report(task->task->SetCheckpoint(WrapHooks(copy)));
+  } catch (...) {
+    return Report(PF_SYSTEM, "set checkpoint: out of memory");
+  }
+}
+
+int pf_task_save(pf_task* task) {
+  if (task == nullptr) return PF_OK;
+  try {
+    return Report(task->task->SaveNow());
+  } catch (...) {
+    return Report(PF_SYSTEM, "save checkpoint: out of memory");
+  }
+}
+
+void pf_task_get_checkpoint_stats(const pf_task* task, pf_checkpoint_stats* stats) {
+  if (stats == nullptr) return;
+  *stats = {};
+  const Saver* saver = task == nullptr ? nullptr : task->task->saver();
+  if (saver == nullptr) return;
+  const Saver::Numbers& numbers = saver->numbers();
+  *stats = {.saves = numbers.done,
+            .saves_failed = numbers.failed,
+            .save_ns = numbers.cost_ns,
+            .unsaved_ns = saver->unsaved_ns(),
+            .resumed = numbers.resumed_from.has_value() ? 1u : 0u,
+            .resumed_useful_ns = numbers.resumed_useful_ns};
 }
 
 void pf_task_get_stats(const pf_task* task, pf_task_stats* stats) {

@@ -147,6 +147,53 @@ PF_EXPORT int pf_task_wait_elastic(pf_task* task, uint32_t label, uint32_t n_min
 /* Ends the unit in progress; needed before work that is no unit, and at the end. */
 PF_EXPORT void pf_task_end_unit(pf_task* task);
 
+/* ---- Checkpoints of a fill task ---------------------------------------------------------------
+ * A task that registers hooks is asked for its state between two units, and gets it back in the
+ * next attempt of its job, on whatever device: after a crash of the task or its node, after
+ * `pipefill job move`, or because its device was needed. Saved is: every so much useful time, which
+ * follows from what a save costs; when agentd asks for it; before the task is told to stop. The save
+ * hook runs inside a unit of its own, from within the calls that start units, on their thread.
+ * Checkpoints lie in PIPEFILL_CHECKPOINT_DIR, set by agentd. A program that runs alone saves nothing
+ * unless that is set. */
+
+typedef struct pf_checkpoint pf_checkpoint;
+/* For the save hook: appends to the state. PF_SYSTEM if memory runs out. */
+PF_EXPORT int pf_checkpoint_write(pf_checkpoint* checkpoint, const void* data, uint64_t size_bytes);
+
+typedef struct pf_checkpoint_hooks {
+  uint32_t size_bytes;  /* sizeof(pf_checkpoint_hooks) */
+  void* context;        /* handed to both */
+  /* Hands over the whole state; 0 = done, else this save fails and the task goes on. */
+  int (*save)(void* context, pf_checkpoint* checkpoint);
+  /* Gets back what one save has handed over; 0 = done, else the state is of no use. */
+  int (*load)(void* context, const void* data, uint64_t size_bytes);
+  /* May be NULL. Called after `save`, outside of any unit: makes durable what the state refers to, such
+   * as files that the task appends to; 0 = done, else this save fails. */
+  int (*sync)(void* context);
+} pf_checkpoint_hooks;
+
+/* Registers the hooks, and calls `load` before it returns if there is a checkpoint to go on from: the
+ * newest that is whole. Once, after attaching and before the first unit. PF_OK also when there is none
+ * yet. PF_BAD_ARGUMENT: a hook is missing, or `load` has refused. PF_REFUSED: a later attempt of the
+ * job is at work; no unit will start. PF_SYSTEM: the disk, see pf_last_error; the task runs from the
+ * beginning and saves nothing. */
+PF_EXPORT int pf_task_set_checkpoint(pf_task* task, const pf_checkpoint_hooks* hooks);
+/* Ends the unit in progress and saves now, if anything is new; for programs about to leave for
+ * reasons of their own. PF_OK also without hooks. */
+PF_EXPORT int pf_task_save(pf_task* task);
+
+typedef struct pf_checkpoint_stats {
+  uint64_t saves;
+  uint64_t saves_failed;
+  uint64_t save_ns;           /* what the last one cost */
+  uint64_t unsaved_ns;        /* CPU time of units since the last one */
+  uint64_t resumed;           /* 1 if the task went on from a checkpoint */
+  uint64_t resumed_useful_ns; /* CPU time of units that was in it, over all attempts */
+} pf_checkpoint_stats;
+PF_EXPORT void pf_task_get_checkpoint_stats(const pf_task* task, pf_checkpoint_stats* stats);
+
+/* ---- Counters of a fill task ---------------------------------------------------------------- */
+
 typedef struct pf_task_stats {
   uint64_t units;
   uint64_t unit_cpu_ns;  /* CPU time of this process inside units */

@@ -11,6 +11,8 @@
 //
 //   pipefill::FillTask task;
 //   if (task.is_refused()) return 1;
+//   task.SetCheckpoint({.save = [&] { return work.State(); },             // before the first unit
+//                       .load = [&](std::string_view state) { return work.Restore(state); }});
 //   while (HasWork() && task.NextUnit()) DoUnit();
 //   while (const uint32_t n = task.NextElastic(1, 64)) DoPieces(n);      // as many as fit
 //   task.EndUnit();
@@ -22,7 +24,10 @@
 #define CLIENT_PIPEFILL_HPP_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "client/pipefill.h"
@@ -127,6 +132,15 @@ class Chunk {
   MainJob& job_;
 };
 
+// The state of a fill job, for its next attempt: all that decides what the remaining units do.
+// `load` gets what a `save` has returned; false: it is of no use.
+struct CheckpointHooks {
+  std::function<std::string()> save;
+  std::function<bool(std::string_view state)> load;
+  // May be empty. After a save: makes durable what the state refers to, such as files.
+  std::function<bool()> sync = nullptr;
+};
+
 // Attaches this process as a fill task in the constructor, detaches in the destructor.
 class FillTask {
  public:
@@ -140,7 +154,8 @@ class FillTask {
   FillTask(FillTask&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)),
         code_(other.code_),
-        error_(std::move(other.error_)) {}
+        error_(std::move(other.error_)),
+        hooks_(std::move(other.hooks_)) {}
   FillTask& operator=(FillTask&&) = delete;
   ~FillTask() { pf_task_detach(handle_); }
 
@@ -159,6 +174,28 @@ class FillTask {
     return pf_task_next_elastic(handle_, label, n_min, n_max, &n) == 1 ? n : 0;
   }
   void EndUnit() { pf_task_end_unit(handle_); }
+
+  // See pf_task_set_checkpoint: has called `load` by the time that it returns, if there is anything
+  // to go on from. The hooks are needed as long as the task is. An exception in one fails it.
+  int SetCheckpoint(CheckpointHooks hooks) {
+    hooks_ = std::make_unique<CheckpointHooks>(std::move(hooks));
+    pf_checkpoint_hooks raw = {};
+    raw.size_bytes = sizeof(raw);
+    raw.context = hooks_.get();
+    raw.save = &FillTask::CallSave;
+    raw.load = &FillTask::CallLoad;
+    raw.sync = &FillTask::CallSync;
+    const int code = pf_task_set_checkpoint(handle_, &raw);
+    error_ = code == PF_OK ? "" : pf_last_error();
+    return code;
+  }
+  // See pf_task_save.
+  int Save() { return pf_task_save(handle_); }
+  pf_checkpoint_stats checkpoint_stats() const {
+    pf_checkpoint_stats stats = {};
+    pf_task_get_checkpoint_stats(handle_, &stats);
+    return stats;
+  }
   pf_task_stats stats() const {
     pf_task_stats stats = {};
     pf_task_get_stats(handle_, &stats);
@@ -166,9 +203,36 @@ class FillTask {
   }
 
  private:
+  static int CallSave(void* context, pf_checkpoint* checkpoint) {
+    try {
+      const std::string state = static_cast<const CheckpointHooks*>(context)->save();
+      return pf_checkpoint_write(checkpoint, state.data(), state.size());
+    } catch (...) {
+      return PF_SYSTEM;
+    }
+  }
+  static int CallLoad(void* context, const void* data, uint64_t size_bytes) {
+    try {
+      const std::string_view state(static_cast<const char*>(data), size_bytes);
+      return static_cast<const CheckpointHooks*>(context)->load(state) ? 0 : 1;
+    } catch (...) {
+      return 1;
+    }
+  }
+
+  static int CallSync(void* context) {
+    try {
+      const std::function<bool()>& sync = static_cast<const CheckpointHooks*>(context)->sync;
+      return sync == nullptr || sync() ? 0 : 1;
+    } catch (...) {
+      return 1;
+    }
+  }
+
   pf_task* handle_ = nullptr;
   int code_ = PF_OK;
   std::string error_;
+  std::unique_ptr<CheckpointHooks> hooks_;  // stays where it is when the task is moved
 };
 
 // See pf_task_config and pf_task_batch_size.

@@ -33,13 +33,16 @@ class FillJobsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
+    def start_job(self, script: str, *options: str, **variables: str) -> subprocess.Popen:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PIPEFILL_")}
+        command = [sys.executable, str(_HERE / script), "--result", "r.json", "--output", "out"]
+        return subprocess.Popen([*command, *options], cwd=self.folder, stdout=subprocess.DEVNULL,
+                                env=dict(environment, **variables))
+
     def run_job(self, script: str, *options: str, **variables: str) -> Tuple[Dict[str, object], bytes]:
         """Returns the result and the output."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("PIPEFILL_")}
-        environment.update(variables)
-        command = [sys.executable, str(_HERE / script), "--result", "r.json", "--output", "out"]
-        subprocess.run([*command, *options], check=True, timeout=_TIMEOUT_SECONDS, cwd=self.folder,
-                       env=environment, stdout=subprocess.DEVNULL)
+        job = self.start_job(script, *options, **variables)
+        self.assertEqual(job.wait(_TIMEOUT_SECONDS), 0)
         result = json.loads((self.folder / "r.json").read_text(encoding="utf-8"))
         return result, (self.folder / "out").read_bytes()
 
@@ -70,6 +73,32 @@ class FillJobsTest(unittest.TestCase):
         named, same_output = self.run_job(*options, "--batches-max", "7")
         self.assertEqual(output, same_output)
         self.assertEqual(chosen["units"], named["units"])
+
+    def check_goes_on_after_kills(self, script: str, *options: str) -> None:
+        whole, output = self.run_job(script, *options)
+        checkpoints = self.folder / "checkpoints"
+        variables = {"PIPEFILL_CHECKPOINT_DIR": str(checkpoints), "PIPEFILL_CHECKPOINT_EVERY": "0:0"}
+        seen = set()
+        for _ in range(2):
+            job = self.start_job(script, *options, **variables)
+            # Each attempt is killed as soon as it has saved something new.
+            while job.poll() is None and not set(checkpoints.glob("save-*")) - seen:
+                pass
+            self.assertIsNone(job.poll(), "it has saved before its end")
+            job.kill()
+            job.wait()
+            seen = set(checkpoints.glob("save-*"))
+        resumed, same_output = self.run_job(script, *options, **variables)
+        self.assertEqual(output, same_output)
+        self.assertEqual(resumed["sha256"], whole["sha256"])
+        self.assertLess(resumed["units"], whole["units"])
+
+    def test_inference_goes_on_after_a_kill_and_gives_the_same_file(self):
+        self.check_goes_on_after_kills("batch_inference/job.py", "--passes", "1", "--samples", "4",
+                                       "--batches-max", "2")
+
+    def test_training_goes_on_after_a_kill_and_gives_the_same_file(self):
+        self.check_goes_on_after_kills("fill_training/job.py", "--steps", "1000")
 
     def test_training_repeats_and_its_loss_goes_down(self):
         _, output = self.check_repeats("fill_training/job.py", "--steps", "300")

@@ -10,7 +10,7 @@ import json
 import os
 import pathlib
 import sys
-from typing import Protocol
+from typing import BinaryIO, Callable, Optional, Protocol
 
 EXIT_STOPPED = 3
 
@@ -25,9 +25,12 @@ class Task(Protocol):
 class Output:
     """A binary file that is written once, in order. Thread-compatible. Use as a context manager."""
 
-    def __init__(self, path: pathlib.Path):
+    def __init__(self, path: pathlib.Path, open_file: Optional[Callable[..., BinaryIO]] = None):
+        """open_file(path, on_kept=...): opens a file that may hold content already, of which it tells
+        on_kept; such as pipefill.OutputFile. Default: a new file."""
         self._digest = hashlib.sha256()
-        self._file = open(path, "wb")
+        self._file = (open_file(path, on_kept=self._digest.update) if open_file is not None
+                      else open(path, "wb"))
 
     def write(self, content: bytes) -> None:
         self._file.write(content)

@@ -56,8 +56,12 @@ class PlanMaker {
     const PendingJob& pending = snapshot_.pending[job];
     if (IsBackingOff(pending, snapshot_.now)) return;
     std::optional<Candidate> best;
+    const bool is_wish_granted = std::any_of(open_.begin(), open_.end(), [&](size_t device) {
+      return pending.preferred == devices_[device].key && Fits(pending, devices_[device]);
+    });
     for (size_t device : open_) {
       if (!Fits(pending, devices_[device])) continue;
+      if (is_wish_granted && pending.preferred != devices_[device].key) continue;
       Candidate candidate{policy_.ScorePair(pending, devices_[device], snapshot_, random_), job,
                           device, taken_[device]};
       if (!best.has_value() || IsWorse(*best, candidate)) best = std::move(candidate);

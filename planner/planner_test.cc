@@ -57,6 +57,19 @@ TEST_F(PlannerTest, PlacesJobsInOrderUntilSeatsAreTaken) {
   EXPECT_EQ(plan.reasons[plan.waiting[0].reason].code, PendingCode::kResidentLimit);
 }
 
+TEST_F(PlannerTest, AJobGoesWhereItsUserWantsItIfItFitsThere) {
+  snapshot_.devices = {OpenDevice("cpu0"), OpenDevice("cpu1"), OpenDevice("cpu2")};
+  PendingJob job = Pending(4);
+  job.preferred = DeviceKey{"a", "cpu2"};
+  snapshot_.pending = {job};
+  EXPECT_EQ(PlanFifo().placements, (std::vector<Placement>{{JobId(4), {"a", "cpu2"}}}));
+
+  snapshot_.devices[2].resident = 1;
+  EXPECT_EQ(PlanFifo().placements, (std::vector<Placement>{{JobId(4), {"a", "cpu0"}}}));
+  snapshot_.pending[0].preferred = DeviceKey{"b", "cpu2"};
+  EXPECT_EQ(PlanFifo().placements.size(), 1U);
+}
+
 TEST_F(PlannerTest, SpreadsJobsBeforeItPutsTwoOnOneDevice) {
   snapshot_.devices = {OpenDevice("cpu0", 2), OpenDevice("cpu1", 2)};
   snapshot_.pending = {Pending(1), Pending(2), Pending(3)};

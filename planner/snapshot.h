@@ -49,6 +49,8 @@ struct PendingJob {
   int64_t memory_bytes = 0;
   // After a failed attempt: not to be placed earlier.
   std::optional<Instant> not_before;
+  // Where a user wants it: it goes there if it fits there now, and else anywhere.
+  std::optional<DeviceKey> preferred = std::nullopt;
 };
 
 struct ClusterSnapshot {

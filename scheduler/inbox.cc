@@ -8,6 +8,7 @@ bool IsUserRequest(const Message& message) {
   return std::visit(Overloaded{
                         [](const SubmitRequest&) { return true; },
                         [](const CancelRequest&) { return true; },
+                        [](const MoveRequest&) { return true; },
                         [](const UpdateMainJobRequest&) { return true; },
                         [](const WaitRequest&) { return true; },
                         [](const EndWait&) { return false; },

@@ -29,6 +29,10 @@ void Log(const JobSubmitted& e) {
 
 void Log(const CancelRequested& e) { spdlog::info("job_cancel_requested job={}", e.job); }
 
+void Log(const MoveRequested& e) {
+  spdlog::info("job_move_requested job={} node={} device={}", e.job, e.to.node, e.to.name);
+}
+
 void Log(const AttemptPlaced& e) {
   spdlog::info("job_placed job={} attempt={} fence={} node={} device={}", e.attempt.job,
                e.attempt.attempt, e.attempt.fence, e.device.node, e.device.name);

@@ -8,6 +8,7 @@
 #define SCHEDULER_MESSAGE_H_
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -34,6 +35,12 @@ struct SubmitRequest {
 
 struct CancelRequest {
   JobId job;
+  std::function<void(absl::Status)> answer;
+};
+
+struct MoveRequest {
+  JobId job;
+  std::optional<DeviceKey> to;  // nullopt = anywhere else
   std::function<void(absl::Status)> answer;
 };
 
@@ -67,8 +74,8 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message = std::variant<SubmitRequest, CancelRequest, UpdateMainJobRequest, WaitRequest,
-                             EndWait, AgentSaid, StreamEnded>;
+using Message = std::variant<SubmitRequest, CancelRequest, MoveRequest, UpdateMainJobRequest,
+                             WaitRequest, EndWait, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

@@ -6,6 +6,7 @@
 #include "common/status.h"
 #include "planner/planner.h"
 #include "scheduler/core/job_forecast.h"
+#include "scheduler/core/move.h"
 #include "scheduler/journal/record.h"
 #include "scheduler/log_event.h"
 
@@ -95,6 +96,22 @@ absl::Status SchedulerLoop::Cancel(JobId id) {
   if (is_repeated) return absl::OkStatus();
   RETURN_IF_ERROR(Admit(CancelRequested{id}));
   for (Action& action : ActionsForCancel(state_, id)) batch_.actions.push_back(std::move(action));
+  return absl::OkStatus();
+}
+
+void SchedulerLoop::Handle(MoveRequest request) {
+  absl::Status result = MoveJob(request);
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
+}
+
+absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
+  ASSIGN_OR_RETURN(const DeviceKey to,
+                   ChooseMove(state_, {.job = request.job, .to = request.to}, time_.now));
+  RETURN_IF_ERROR(Admit(MoveRequested{request.job, to}));
+  for (Action& action : ActionsForMove(state_, request.job)) {
+    batch_.actions.push_back(std::move(action));
+  }
   return absl::OkStatus();
 }
 

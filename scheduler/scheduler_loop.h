@@ -80,6 +80,7 @@ class SchedulerLoop {
   void RunBatch();
   void Handle(SubmitRequest request);
   void Handle(CancelRequest request);
+  void Handle(MoveRequest request);
   void Handle(UpdateMainJobRequest request);
   void Handle(WaitRequest request);
   void Handle(EndWait request);
@@ -92,6 +93,7 @@ class SchedulerLoop {
 
   absl::StatusOr<Submission> Submit(SubmitRequest& request);
   absl::Status Cancel(JobId job);
+  absl::Status MoveJob(const MoveRequest& request);
   absl::StatusOr<MainJobSettings> Update(const MainJobChange& change);
   // Checks and applies; what must be written or answered is added to the batch.
   absl::Status Admit(const Event& event);

@@ -104,6 +104,15 @@ class SchedulerLoopTest : public testing::Test {
     return result;
   }
 
+  absl::Status Move(int64_t job) {
+    absl::Status result = absl::UnknownError("not answered");
+    MoveRequest request = {JobId(job), std::nullopt,
+                           [&](absl::Status answer) { result = std::move(answer); }};
+    EXPECT_TRUE(loop_->Post(std::move(request)).ok());
+    time_->RunReady();
+    return result;
+  }
+
   absl::StatusOr<MainJobSettings> SetPaused(const std::string& main_job, bool is_paused) {
     absl::StatusOr<MainJobSettings> result = absl::UnknownError("not answered");
     UpdateMainJobRequest request{
@@ -310,6 +319,44 @@ TEST_F(SchedulerLoopTest, CancelOfRunningJobStopsItAndWaitsForItsEnd) {
   EXPECT_EQ(Get(1).phase, JobPhase::kStopping);
   Say(1, EndOf(LastLaunched(), EndCause::kCancelled));
   EXPECT_EQ(Get(1).phase, JobPhase::kCancelled);
+}
+
+TEST_F(SchedulerLoopTest, MoveStopsTheAttemptAndPlacesTheNextWhereItWasWanted) {
+  AgentRegistered hello = HelloFrom("a", 1, {FilledDevice("a", "cpu0"), FilledDevice("a", "cpu1")});
+  Say(1, hello);
+  ASSERT_TRUE(Submit().ok());
+  Say(1, AttemptStarted{LastLaunched()});
+  ASSERT_EQ(Get(1).live_attempt().device.name, "cpu0");
+
+  EXPECT_TRUE(Move(1).ok());
+  ASSERT_EQ(agents_.All<StopAttempt>().size(), 1U);
+  EXPECT_EQ(agents_.All<StopAttempt>()[0].cause, EndCause::kLost);
+  Say(1, EndOf(LastLaunched(), EndCause::kLost));
+  time_->AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(Get(1).live_attempt().device.name, "cpu1");
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 2U);
+}
+
+TEST_F(SchedulerLoopTest, MoveOutlivesARestart) {
+  AgentRegistered hello = HelloFrom("a", 1, {FilledDevice("a", "cpu0"), FilledDevice("a", "cpu1")});
+  Say(1, hello);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Say(1, AttemptStarted{key});
+  EXPECT_TRUE(Move(1).ok());
+  Restart();
+  hello.live_attempts = {key};
+  Say(1, hello);
+  EXPECT_EQ(agents_.All<StopAttempt>().back().attempt, key);
+  Say(1, EndOf(key, EndCause::kLost));
+  time_->AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(Get(1).live_attempt().device.name, "cpu1");
+}
+
+TEST_F(SchedulerLoopTest, MoveOfAJobThatDoesNotRunIsRefused) {
+  EXPECT_EQ(Move(1).code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(Submit().ok());
+  EXPECT_EQ(Move(1).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(SchedulerLoopTest, TooManyRequestsAreRefusedWithTheLimit) {

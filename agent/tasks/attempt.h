@@ -51,6 +51,7 @@ struct AttemptSpec {
   int64_t memory_bytes = 0;                // cap on the resident memory of all its processes
   int32_t policy_rank = 0;  // among tasks of a device: lower goes first, equal ones share alike
   FillWay way = FillWay::kSdk;
+  int64_t job_submitted_unix_ns = 0;  // names, with the job's id, its folder of checkpoints
 };
 
 // Values equal those of pipefill.v1.EndCause.

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "agent/tasks/attempt_mark.h"
+#include "agent/tasks/checkpoint_folders.h"
 #include "client/pages/handshake.h"
 #include "common/log.h"
 #include "common/quantity.h"
@@ -110,7 +111,8 @@ bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& ever
                             .workdir = "",
                             .memory_bytes = record.memory_bytes,
                             .policy_rank = record.policy_rank,
-                            .way = record.way};
+                            .way = record.way,
+                            .job_submitted_unix_ns = 0};
   TaskLimits limits = options_.limits;
   limits.memory_bytes = spec.memory_bytes;
   Task& task = *tasks_.emplace(key, std::make_unique<Task>(spec, limits)).first->second;
@@ -257,6 +259,14 @@ std::vector<std::string> TaskSupervisor::EnvironmentFor(const AttemptSpec& spec,
   variables[kFenceVariable] = absl::StrCat(spec.key.fence.value());
   variables[kDeviceVariable] = spec.device;
   if (!spec.config.empty()) variables[kConfigVariable] = spec.config;
+  if (!options_.checkpoint_dir.empty()) {
+    variables[kCheckpointDirVariable] = CheckpointFolders(options_.checkpoint_dir)
+                                            .FolderOf(spec.key.job, spec.job_submitted_unix_ns);
+    // Unless the user has set it for the job.
+    variables.try_emplace(kCheckpointEveryVariable,
+                          absl::StrCat(absl::ToDoubleSeconds(options_.checkpoint_every_min), ":",
+                                       absl::ToDoubleSeconds(options_.checkpoint_every_max)));
+  }
   std::vector<std::string> environment;
   environment.reserve(variables.size());
   for (const auto& [name, value] : variables) environment.push_back(absl::StrCat(name, "=", value));

@@ -50,6 +50,11 @@ struct SupervisorOptions {
   // Put in front of the task's PYTHONPATH; empty = nothing.
   std::string python_path;
   int64_t log_max_bytes = int64_t{64} << 20;
+  // Empty root = tasks save nothing.
+  std::string checkpoint_dir = {};
+  // Least and longest useful time between two checkpoints.
+  absl::Duration checkpoint_every_min = absl::Seconds(10);
+  absl::Duration checkpoint_every_max = absl::Minutes(10);
   // `memory_bytes` is set per task.
   TaskLimits limits;
   TaskGroups groups = {};

@@ -205,6 +205,20 @@ TEST_F(TaskSupervisorTest, EndsChildrenThatMovedToASessionOfTheirOwn) {
   }));
 }
 
+TEST_F(TaskSupervisorTest, TellsTaskWhereAndHowOftenItSaves) {
+  SupervisorOptions options = Options();
+  options.checkpoint_dir = "/shared";
+  options.checkpoint_every_min = absl::Milliseconds(500);
+  supervisor_.emplace(runner_.loop(), *folders_, options, listener_);
+  AttemptSpec spec = SpecFor({"env"});
+  spec.job_submitted_unix_ns = 123;
+  spec.env = {{"PIPEFILL_CHECKPOINT_DIR", "/elsewhere"}};
+  Launch(spec);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_THAT(Log("stdout"), HasSubstr("PIPEFILL_CHECKPOINT_DIR=/shared/job-5-123\n"));
+  EXPECT_THAT(Log("stdout"), HasSubstr("PIPEFILL_CHECKPOINT_EVERY=0.5:600\n"));
+}
+
 TEST_F(TaskSupervisorTest, UserCannotTakeTheTaskAwayFromItsAgent) {
   AttemptSpec spec = SpecFor({"env"});
   spec.env = {{"PIPEFILL_SOCKET", "/elsewhere"}, {"PIPEFILL_FENCE", "1"}};

@@ -57,6 +57,9 @@ class FakeScheduler : public SchedulerClient {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<v1::Job> GetJob(JobId) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest&) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<v1::Job> CancelJob(JobId) override { return absl::UnimplementedError(""); }
   absl::StatusOr<v1::Job> WaitJob(JobId, absl::Duration) override {
     return absl::UnimplementedError("");

@@ -43,6 +43,12 @@ class FakeClient : public SchedulerClient {
     return job;
   }
 
+  absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) override {
+    absl::StatusOr<v1::Job> job = GetJob(JobId(request.job_id()));
+    if (job.ok()) scheduler_.moved.push_back(request);
+    return job;
+  }
+
   absl::StatusOr<v1::Job> WaitJob(JobId id, absl::Duration timeout) override {
     pass_(timeout);
     absl::StatusOr<v1::Job> job = GetJob(id);

@@ -55,6 +55,7 @@ struct FakeScheduler {
   std::string address;
   std::vector<v1::SubmitJobRequest> submitted;
   std::vector<int64_t> cancelled;
+  std::vector<v1::MoveJobRequest> moved;
   std::string bubbles_main_job;
   std::vector<v1::UpdateMainJobRequest> updated;
 };

@@ -61,6 +61,7 @@ void FillTask::TakePages(TaskPages pages) {
   gate_.emplace(window_.As<const WindowPage>(), clock_, futex_);
   turn_.emplace(turn_page_.As<TurnPage>(), pages.turn_seat, clock_, futex_);
   ShowExpected();
+  ShowSaves();
   page()->state.store(static_cast<uint32_t>(TaskState::kWaiting), std::memory_order_release);
 }
 
@@ -89,6 +90,14 @@ FillTask::~FillTask() {
 
 std::unique_ptr<FillTask> FillTask::Attach(const Options& options, const std::string& socket,
                                            const Environment& environment, Error* error) {
+  std::unique_ptr<FillTask> task = AttachGate(options, socket, environment, error);
+  const Error settings_error = ReadSaveSettings(environment, &task->save_settings_);
+  if (error->ok()) *error = settings_error;
+  return task;
+}
+
+std::unique_ptr<FillTask> FillTask::AttachGate(const Options& options, const std::string& socket,
+                                               const Environment& environment, Error* error) {
   const AgentAddress address = {
       .socket = socket.empty() ? environment.Get(kSocketVariable) : socket,
       .timeout_ns = kAttachTimeoutNs};
@@ -187,8 +196,10 @@ WaitResult FillTask::WaitInUnit(uint64_t timeout_ns) {
 }
 
 FillTask::Outcome FillTask::Next(uint64_t timeout_ns) {
-  if (is_refused()) return Outcome::kStop;
+  if (is_refused() || is_stale()) return Outcome::kStop;
   if (!gate_.has_value()) {
+    SaveIfDue();
+    if (is_stale()) return Outcome::kStop;
     unit_ = {.start_ns = clock_.NowNs()};
     StartUnit();
     return Outcome::kStarted;
@@ -204,7 +215,11 @@ FillTask::Outcome FillTask::WaitForUnit(uint64_t timeout_ns) {
   const uint64_t begin_ns = clock_.NowNs();
   for (;;) {
     const Step step = AskGate();
-    if (link_->should_stop()) return Outcome::kStop;
+    if (link_->should_stop()) {
+      SaveLast();
+      return Outcome::kStop;
+    }
+    if (is_stale()) return Outcome::kStop;
     if (step == Step::kStarted) return Outcome::kStarted;
     const uint64_t waited_ns = clock_.NowNs() - begin_ns;
     if (waited_ns >= timeout_ns) return Outcome::kLater;
@@ -231,7 +246,8 @@ FillTask::Step FillTask::AskGate() {
     FetchSignal(kLookAgainNs);
     if (link_->should_stop()) return Step::kGateShut;
   }
-  return TryStart();
+  SaveIfDue();
+  return is_stale() ? Step::kGateShut : TryStart();
 }
 
 FillTask::Step FillTask::TryStart() {
@@ -264,6 +280,9 @@ FillTask::Step FillTask::TryStart() {
 }
 
 uint64_t FillTask::ExpectedNs() const {
+  if (label_ == kSaveLabel) {
+    return std::min(estimates_[kSaveLabel].estimate_ns(), save_length_max_ns_);
+  }
   if (range_.has_value()) return elastic_estimates_[label_].EstimateNs(size_);
   return (slices_.has_value() ? run_ns_ : 0) + estimates_[label_].estimate_ns();
 }
@@ -329,6 +348,7 @@ void FillTask::FinishUnitAt(uint64_t end_ns, uint64_t cpu_ns) {
   } else if (!slices_.has_value()) {
     estimates_[label_].OnUnit(measure);
   }
+  if (saver_ != nullptr && label_ != kSaveLabel) saver_->OnUnit(measure.cpu_ns);
   ++stats_.units;
   stats_.unit_cpu_ns += measure.cpu_ns;
   stats_.unit_wall_ns += measure.wall_ns;
@@ -342,6 +362,9 @@ void FillTask::Publish(const UnitRecord& unit) {
   PackUnit(unit, words);
   page()->units.Push(words);
   page()->units_done.store(stats_.units - stats_before_page_.units, std::memory_order_relaxed);
+  if (saver_ != nullptr) {
+    page()->unsaved_ns.store(saver_->unsaved_ns(), std::memory_order_relaxed);
+  }
 }
 
 pf_task_stats FillTask::stats() const {

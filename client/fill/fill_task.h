@@ -14,6 +14,14 @@
 // allow it. The turn is kept from unit to unit, and left to others whenever this task cannot start
 // one.
 //
+// A program that has registered hooks (Saver) is asked for its state between units. That is a unit
+// too, of a kind of its own (kSaveLabel), since it takes the processor; writing it to disk is none,
+// for the task would hold the device's turn and use nothing. A save that is due starts where it
+// fits; one that has not fitted for a whole further interval, or that agentd has ordered, starts
+// where the program's next unit would. The last one, before the task leaves, waits kLastSaveWaitNs
+// for such a bubble and is then done without: the device is being taken away, and agentd's grace
+// runs.
+//
 // A unit is accounted by the CPU time of the process, never by wall time: see docs of UnitRecord.
 //
 // A slice is a unit of a program that does not know of units: it goes on until somebody stops it.
@@ -36,6 +44,7 @@
 #include "client/fill/elastic_estimate.h"
 #include "client/fill/gate.h"
 #include "client/fill/slice.h"
+#include "client/fill/saver.h"
 #include "client/fill/turn.h"
 #include "client/fill/unit_estimate.h"
 #include "client/pages/task_page.h"
@@ -50,6 +59,8 @@ namespace pipefill::sdk {
 class FillTask {
  public:
   static constexpr size_t kLabels = 16;
+  static constexpr uint32_t kSaveLabel = kLabels;
+  static constexpr uint64_t kLastSaveWaitNs = 500'000'000;
   // How long the gate sleeps at most before it looks at everything again: a mode that changed, a
   // message of agentd, a heartbeat that came back. Nobody wakes it for these.
   static constexpr uint64_t kLookAgainNs = 100'000'000;
@@ -110,15 +121,27 @@ class FillTask {
   // Sleeps until the bubble of the unit in progress is over, as far as somebody wakes for it: its
   // end alone wakes nobody. Returns at once if it is over already.
   WaitResult WaitInUnit(uint64_t timeout_ns);
+  // Registers the hooks and goes on from the job's newest checkpoint, if there is one. PF_REFUSED:
+  // a later attempt of the job has taken over, no unit will start. PF_BAD_ARGUMENT: the program
+  // refused its state. After PF_SYSTEM the task runs, from the beginning, without checkpoints.
+  Error SetCheckpoint(SaveHooks hooks);
+  Error SetSaver(std::unique_ptr<Saver> saver);
+  // Ends the unit in progress and saves, if there is anything new; waits for a bubble as the last
+  // save does. For programs that are about to leave.
+  Error SaveNow();
 
   bool is_gated() const { return gate_.has_value() && !is_refused(); }
   bool is_refused() const { return is_refused_ || (link_.has_value() && !link_->is_owner()); }
   pf_task_stats stats() const;
+  // nullptr without hooks.
+  const Saver* saver() const { return saver_.get(); }
 
  private:
   // What came of one try to start a unit.
   enum class Step { kStarted, kGateShut, kOthersTurn };
 
+  static std::unique_ptr<FillTask> AttachGate(const Options& options, const std::string& socket,
+                                              const Environment& environment, Error* error);
   TaskPage* page() const { return task_.As<TaskPage>(); }
   void TakePages(TaskPages pages);
   // Tries to reach the next agentd if it is time to. REQUIRES: the connection has ended.
@@ -133,6 +156,18 @@ class FillTask {
   WaitResult WaitAfter(Step step, uint64_t timeout_ns);
   void OnDenied();
   void FetchSignal(uint64_t timeout_ns);
+  // --- Saves ---
+  bool IsSaveOrdered();
+  // Whether the unit of a save has been started.
+  bool TryStartSave(bool is_urgent);
+  bool WaitForSave();
+  // Does the rest: in the unit that has been started, or in none.
+  Error RunSave(bool is_in_unit);
+  void SaveIfDue();
+  void SaveLast();
+  void ShowSaves();
+  bool is_stale() const { return saver_ != nullptr && saver_->is_stale(); }
+
   void StartUnit();
   void FinishUnit();
   void FinishUnitAt(uint64_t end_ns, uint64_t cpu_ns);
@@ -154,7 +189,18 @@ class FillTask {
   uint64_t redial_at_ns_ = 0;
   uint64_t redial_pause_ns_ = kRedialNs;
 
-  std::array<UnitEstimate, kLabels> estimates_;
+  SaveSettings save_settings_;
+  std::unique_ptr<Saver> saver_;
+  uint64_t save_length_max_ns_ = UINT64_MAX;  // as which the unit of a save is taken at most
+  struct Wanted {
+    uint32_t label = 0;
+    std::optional<SizeRange> range;
+  };
+  Wanted before_save_;  // what the program wants, while the unit of a save is in progress
+  bool is_order_served_ = false;
+  bool is_last_save_done_ = false;
+
+  std::array<UnitEstimate, kLabels + 1> estimates_;  // kSaveLabel is the last
   std::array<ElasticEstimate, kLabels> elastic_estimates_;
   // Of the unit in progress or wanted.
   uint32_t label_ = 0;

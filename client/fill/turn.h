@@ -76,6 +76,8 @@ class Turn {
   // After kTaken and kYield: until the turn has changed hands, at most `timeout_ns`.
   WaitResult Wait(uint64_t timeout_ns);
 
+  // Bits of kOrder*, from agentd.
+  uint32_t orders() const { return own().orders.load(std::memory_order_acquire); }
   bool is_holding() const { return is_holding_; }
 
  private:

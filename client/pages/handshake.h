@@ -40,7 +40,11 @@ inline constexpr char kAttemptVariable[] = "PIPEFILL_ATTEMPT";
 inline constexpr char kFenceVariable[] = "PIPEFILL_FENCE";
 inline constexpr char kDeviceVariable[] = "PIPEFILL_DEVICE";
 inline constexpr char kConfigVariable[] = "PIPEFILL_CONFIG";  // JSON: what a task is to do
-inline constexpr char kModeVariable[] = "PIPEFILL_MODE";      // off | report | fill
+// Of the job's checkpoints; none are made without it. Also for programs that run alone.
+inline constexpr char kCheckpointDirVariable[] = "PIPEFILL_CHECKPOINT_DIR";
+// Least and longest useful time between two of them, in seconds: "0.5:600".
+inline constexpr char kCheckpointEveryVariable[] = "PIPEFILL_CHECKPOINT_EVERY";
+inline constexpr char kModeVariable[] = "PIPEFILL_MODE";  // off | report | fill
 inline constexpr char kDefaultSocket[] = "/run/pipefill/agentd.sock";
 
 enum class MessageType : uint32_t {

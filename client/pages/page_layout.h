@@ -19,7 +19,7 @@ namespace pipefill {
 
 // Raised whenever a layout or the meaning of a field changes. Both sides must agree exactly: a
 // process with another version is refused at attach and then runs without pipefill.
-inline constexpr uint32_t kPageVersion = 2;
+inline constexpr uint32_t kPageVersion = 3;
 
 enum class PageKind : uint32_t {
   kSignal = 0x4c474953,  // "SIGL"

@@ -78,6 +78,10 @@ class GrpcSchedulerClient : public SchedulerClient {
     return Call(&Stub::CancelJob, request);
   }
 
+  absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) override {
+    return Call(&Stub::MoveJob, request);
+  }
+
   absl::StatusOr<v1::Job> WaitJob(JobId job, absl::Duration timeout) override {
     v1::WaitJobRequest request;
     request.set_job_id(job.value());

@@ -34,9 +34,11 @@ class SchedulerClient {
   // ResourceExhausted names the limit. Unavailable and DeadlineExceeded: the result is unknown, and
   // sending the same key again is safe.
   virtual absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) = 0;
-  // NotFound if there is no such job; likewise for the three below.
+  // NotFound if there is no such job; likewise for the four below.
   virtual absl::StatusOr<v1::Job> GetJob(JobId job) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(JobId job) = 0;
+  // FailedPrecondition: it does not run, or no such device could take it now.
+  virtual absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) = 0;
   // Returns the job once it is terminal. DeadlineExceeded: it is not after `timeout`.
   virtual absl::StatusOr<v1::Job> WaitJob(JobId job, absl::Duration timeout) = 0;
   virtual absl::StatusOr<v1::ReadContentResponse> ReadContent(

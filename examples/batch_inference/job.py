@@ -8,9 +8,12 @@ the model are always the same few, and a unit is a number of such passes. One pa
 of a unit would be a little faster, and its last bits would depend on their number. For the same
 reason the batch_size of a configuration that schedulerd has chosen bounds the batches of a unit,
 and leaves the windows of a batch alone.
+
+Killed or moved, it goes on where it was: how far it is and how long its file is are saved together.
 """
 
 import argparse
+import functools
 import os
 import pathlib
 import sys
@@ -52,8 +55,9 @@ def main() -> int:
     batches = encoder.WindowBatches(text, options.passes, options.samples)
     model = encoder.Encoder(options.seed)
     task = pipefill.FillTask()
-    with job_result.Output(job_result.output_path(options, ".f32")) as output:
-        for begin, end in pipefill.elastic(len(batches), 1, batches_max(options), task=task):
+    kept_file = functools.partial(pipefill.OutputFile, task=task)
+    with job_result.Output(job_result.output_path(options, ".f32"), kept_file) as output:
+        for begin, end in pipefill.elastic_range(len(batches), 1, batches_max(options), task=task):
             for number in range(begin, end):
                 output.write(model(batches[number]).numpy().tobytes())
     return job_result.finish(task, options.result, output)

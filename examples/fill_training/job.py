@@ -3,10 +3,12 @@ unit, and writes its loss curve to a file.
 
     pipefill submit --name classify -- python3 examples/fill_training/job.py --result r.json
 
-Without agentd it runs alone and gives the same curve, bit for bit.
+Without agentd it runs alone and gives the same curve, bit for bit. Killed or moved, it goes on where it
+was: with its weights, its optimizer, its counters, and its file as long as it was then.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -22,6 +24,7 @@ arithmetic.prepare(os.environ)  # before torch is loaded
 
 import pipefill  # noqa: E402
 import torch  # noqa: E402
+from pipefill import _torch_checkpoint  # noqa: E402
 from torch import nn  # noqa: E402
 
 import classifier  # noqa: E402
@@ -48,6 +51,8 @@ class Training:
         self._model = classifier.Classifier(self._windows.classes, options.seed)
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=options.learning_rate)
         self._samples = options.samples
+        self.steps_done = 0
+        self.evaluated = 0  # of held_out
         self._right = 0
         self.held_out = list(self._windows.held_out_batches(options.samples))
 
@@ -58,12 +63,25 @@ class Training:
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self._optimizer.step()
+        self.steps_done += 1
         return loss.item()
 
     def evaluate(self, windows: classifier.Windows) -> None:
         with torch.no_grad():
             guesses = self._model(windows.buckets).argmax(dim=1)
         self._right += int((guesses == windows.labels).sum())
+        self.evaluated += 1
+
+    def checkpoint(self, task: pipefill.FillTask) -> None:
+        """Goes on from what an earlier attempt has saved, and saves from now on."""
+        _torch_checkpoint.checkpoint(task, model=self._model, optimizer=self._optimizer, counters=self)
+
+    def state_dict(self) -> Dict[str, int]:
+        return {"steps_done": self.steps_done, "evaluated": self.evaluated, "right": self._right}
+
+    def load_state_dict(self, state: Dict[str, int]) -> None:
+        self.steps_done, self.evaluated = state["steps_done"], state["evaluated"]
+        self._right = state["right"]
 
     @property
     def accuracy(self) -> float:
@@ -80,10 +98,12 @@ def main() -> int:
     torch.use_deterministic_algorithms(True)
     training = Training(options)
     task = pipefill.FillTask()
-    with job_result.Output(job_result.output_path(options, ".losses")) as output:
-        for number in pipefill.fill(range(options.steps), task=task):
+    training.checkpoint(task)
+    kept_file = functools.partial(pipefill.OutputFile, task=task)
+    with job_result.Output(job_result.output_path(options, ".losses"), kept_file) as output:
+        for number in pipefill.fill(range(training.steps_done, options.steps), task=task):
             output.write(line({"step": number, "loss": training.step(number).hex()}))
-        for windows in pipefill.fill(training.held_out, label=1, task=task):
+        for windows in pipefill.fill(training.held_out[training.evaluated:], label=1, task=task):
             training.evaluate(windows)
         output.write(line({"accuracy": training.accuracy.hex()}))
     print(f"accuracy on held-out text: {training.accuracy:.3f}")

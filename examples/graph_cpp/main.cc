@@ -3,16 +3,19 @@
 //
 //   pipefill submit --name graph -- graph --result r.json --output related_words.txt
 //
-// Without agentd it runs alone and writes the same file, bit for bit.
+// Without agentd it runs alone and writes the same file, bit for bit. Killed or moved, it goes on
+// where it was.
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -70,6 +73,24 @@ bool WriteFile(const std::string& path, const std::string& content) {
   return file.good() && !error;
 }
 
+// The output so far, its length first, and then the state of the work.
+std::string SaveAll(const std::string& output, const RelatedWords& work) {
+  const uint64_t size = output.size();
+  std::string state(sizeof(size), '\0');
+  std::memcpy(state.data(), &size, sizeof(size));
+  return state + output + work.State();
+}
+
+bool LoadAll(std::string_view state, std::string& output, RelatedWords& work) {
+  uint64_t size = 0;
+  if (state.size() < sizeof(size)) return false;
+  std::memcpy(&size, state.data(), sizeof(size));
+  state.remove_prefix(sizeof(size));
+  if (state.size() < size || !work.Restore(state.substr(size))) return false;
+  output = state.substr(0, size);
+  return true;
+}
+
 int Run(const GraphJobOptions& options) {
   const std::string text = ReadTexts();
   if (text.empty())
@@ -80,6 +101,10 @@ int Run(const GraphJobOptions& options) {
 
   FillTask task;
   if (task.is_refused()) return Fail(kExitFailed, "refused by agentd: " + task.error());
+  const int code = task.SetCheckpoint(
+      {.save = [&] { return SaveAll(output, work); },
+       .load = [&](std::string_view state) { return LoadAll(state, output, work); }});
+  if (code == PF_BAD_ARGUMENT) return Fail(kExitFailed, task.error());
   while (!work.is_done() && task.NextUnit()) {
     if (const std::optional<std::string> line = work.RunUnit()) output += *line + "\n";
   }

@@ -2,12 +2,22 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 
 namespace pipefill {
 namespace {
 
 constexpr double kDamping = 0.85;  // share of rank that follows the edges; the rest starts again
+
+// Beginning of a state.
+struct Place {
+  uint64_t rounds = 0;
+  uint64_t ranges = 0;
+  uint64_t round = 0;
+  uint64_t range = 0;
+  uint64_t iteration = 0;
+};
 
 }  // namespace
 
@@ -64,6 +74,39 @@ std::string RelatedWords::DescribeWord() const {
     line += " " + graph_.words[order[i]] + "=" + number;
   }
   return line;
+}
+
+std::string RelatedWords::State() const {
+  std::string state;
+  const auto append = [&state](const void* data, size_t size_bytes) {
+    state.append(static_cast<const char*>(data), size_bytes);
+  };
+  const Place place = {.rounds = rounds_,
+                       .ranges = ranges_.size(),
+                       .round = round_,
+                       .range = range_,
+                       .iteration = static_cast<uint64_t>(iteration_)};
+  append(&place, sizeof(place));
+  append(rank_.data(), rank_.size() * sizeof(double));
+  append(next_rank_.data(), next_rank_.size() * sizeof(double));
+  return state;
+}
+
+bool RelatedWords::Restore(std::string_view state) {
+  Place place;
+  const size_t ranks_bytes = rank_.size() * sizeof(double);
+  if (state.size() != sizeof(place) + 2 * ranks_bytes) return false;
+  std::memcpy(&place, state.data(), sizeof(place));
+  const bool is_ours = place.rounds == rounds_ && place.ranges == ranges_.size() &&
+                       place.round <= rounds_ && place.range < ranges_.size() &&
+                       place.iteration < static_cast<uint64_t>(options_.iterations);
+  if (!is_ours) return false;
+  round_ = place.round;
+  range_ = place.range;
+  iteration_ = static_cast<int>(place.iteration);
+  std::memcpy(rank_.data(), state.data() + sizeof(place), ranks_bytes);
+  std::memcpy(next_rank_.data(), state.data() + sizeof(place) + ranks_bytes, ranks_bytes);
+  return true;
 }
 
 void RelatedWords::StartRound() {

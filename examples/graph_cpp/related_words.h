@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "examples/graph_cpp/word_graph.h"
@@ -37,6 +38,12 @@ class RelatedWords {
   // Does one unit. Returns a line, without line end, when it was the last one of its round: the
   // word, and each related word with its score as hexadecimal floating point. REQUIRES: !is_done().
   std::optional<std::string> RunUnit();
+
+  // All that the remaining units depend on beside graph and options, for an object made of the
+  // same.
+  std::string State() const;
+  // False, and nothing changes, if `state` is of other ones.
+  bool Restore(std::string_view state);
 
   // Of the current round; one for each vertex, adds up to 1 after each iteration.
   const std::vector<double>& rank() const { return rank_; }

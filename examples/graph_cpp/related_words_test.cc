@@ -35,6 +35,34 @@ TEST_F(RelatedWordsTest, GivesTheSameLinesHoweverTheWorkIsCut) {
   }
 }
 
+TEST_F(RelatedWordsTest, GoesOnFromEveryState) {
+  const RelatedWordsOptions options = {.rounds = 3, .iterations = 3, .edges_per_unit = 9};
+  const std::vector<std::string> whole = RunAll(options);
+  RelatedWords work(graph_, options);
+  std::vector<std::string> lines;
+  while (!work.is_done()) {
+    RelatedWords next(graph_, options);
+    ASSERT_TRUE(next.Restore(work.State()));
+    std::vector<std::string> all = lines;
+    while (!next.is_done()) {
+      if (std::optional<std::string> line = next.RunUnit()) all.push_back(*line);
+    }
+    EXPECT_EQ(all, whole);
+    if (std::optional<std::string> line = work.RunUnit()) lines.push_back(*line);
+  }
+}
+
+TEST_F(RelatedWordsTest, RefusesTheStateOfOtherWork) {
+  RelatedWords work(graph_, {.rounds = 3, .edges_per_unit = 9});
+  for (const RelatedWordsOptions& options :
+       {RelatedWordsOptions{.rounds = 4, .edges_per_unit = 9},
+        RelatedWordsOptions{.rounds = 3, .edges_per_unit = 1'000'000}}) {
+    EXPECT_FALSE(RelatedWords(graph_, options).Restore(work.State()));
+  }
+  EXPECT_FALSE(work.Restore("nonsense"));
+  EXPECT_FALSE(work.Restore(""));
+}
+
 TEST_F(RelatedWordsTest, TakesExactlyTheUnitsItAnnounces) {
   RelatedWords work(graph_, {.rounds = 3, .iterations = 5, .edges_per_unit = 6});
   uint64_t units = 0;

@@ -12,6 +12,8 @@ namespace {
 
 static_assert(static_cast<int>(FillWay::kSdk) == v1::FILL_WAY_SDK);
 static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
+// Of an agent's lines for people, in bytes.
+constexpr size_t kLineMax = 256;
 
 v1::FillMode ToProto(FillMode from) {
   switch (from) {
@@ -253,8 +255,13 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .bubbles_skipped = from.bubbles_skipped(),
           .overstays = from.overstays(),
           .freezes = from.freezes(),
-          .memory_guard = from.memory_guard(),
-          .stopped_by = from.stopped_by()};
+          .memory_guard = from.memory_guard().substr(0, kLineMax),
+          .stopped_by = from.stopped_by().substr(0, kLineMax),
+          .checkpoints = from.checkpoints(),
+          .checkpoint_failures = from.checkpoint_failures(),
+          .checkpoint_ns = from.checkpoint_ns(),
+          .checkpoint_unix_ns = from.checkpoint_unix_ns(),
+          .resumed_from = from.resumed_from().substr(0, kLineMax)};
 }
 
 Device FromProto(const v1::Device& from) {
@@ -374,6 +381,11 @@ v1::FillProgress ToProto(const FillProgress& from) {
   to.set_freezes(from.freezes);
   to.set_memory_guard(from.memory_guard);
   to.set_stopped_by(from.stopped_by);
+  to.set_checkpoints(from.checkpoints);
+  to.set_checkpoint_failures(from.checkpoint_failures);
+  to.set_checkpoint_ns(from.checkpoint_ns);
+  to.set_checkpoint_unix_ns(from.checkpoint_unix_ns);
+  to.set_resumed_from(from.resumed_from);
   return to;
 }
 

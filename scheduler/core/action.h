@@ -7,6 +7,7 @@
 #define SCHEDULER_CORE_ACTION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -31,6 +32,7 @@ struct LaunchAttempt {
   DeviceKey device;
   std::shared_ptr<const JobSpec> spec;
   int64_t memory_bytes = 0;  // its cap, in place of the spec's
+  absl::Time job_submitted_at;
   std::string configuration = {};  // of the spec's profile; empty = none
 };
 
@@ -38,12 +40,15 @@ struct StopAttempt {
   std::string node;
   AttemptKey attempt;
   EndCause cause = EndCause::kCancelled;  // kCancelled or kLost: what the end is to be reported as
+  std::string text = {};                  // why, if not as the cause says
 };
 
 // The end of the attempt is durable, or not wanted; the agent may forget it.
 struct AcknowledgeEnd {
   std::string node;
   AttemptKey attempt;
+  // Of the job, if no attempt follows.
+  std::optional<absl::Time> job_over_submitted_at = std::nullopt;
 };
 
 // What is set for a main job, in place of what was. The agent keeps it for ranks to come.

@@ -84,7 +84,7 @@ ClusterSnapshot ClusterState::Snapshot(Instant now) const {
   snapshot.pending.reserve(pending_.size());
   for (JobId id : pending_) {
     const Job& job = *jobs_.Find(id);
-    snapshot.pending.push_back({id, job.memory_bytes, job.not_before});
+    snapshot.pending.push_back({id, job.memory_bytes, job.not_before, job.move_to});
   }
   return snapshot;
 }
@@ -186,9 +186,14 @@ void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& tim
   Move(job, JobInput::kCancelRequested, time);
 }
 
+void ClusterState::ApplyEvent(const MoveRequested& event, const EventTime& /*time*/) {
+  jobs_.Edit(event.job).move_to = event.to;
+}
+
 void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time) {
   Job& job = jobs_.Edit(event.attempt.job);
   job.not_before = std::nullopt;
+  job.move_to = std::nullopt;
   Attempt& attempt = job.attempts.emplace_back();
   attempt.number = event.attempt.attempt;
   attempt.fence = event.attempt.fence;

@@ -112,6 +112,7 @@ class ClusterState {
  private:
   absl::Status CheckLive(const AttemptKey& key) const;
   absl::Status CheckCancel(JobId job) const;
+  absl::Status CheckMove(JobId job) const;
   absl::Status CheckSubmissionReplay(const JobSubmitted& event) const;
   absl::Status CheckSubmission(const JobSubmitted& event) const;
   absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
@@ -121,6 +122,7 @@ class ClusterState {
 
   void ApplyEvent(const JobSubmitted& event, const EventTime& time);
   void ApplyEvent(const CancelRequested& event, const EventTime& time);
+  void ApplyEvent(const MoveRequested& event, const EventTime& time);
   void ApplyEvent(const AttemptPlaced& event, const EventTime& time);
   void ApplyEvent(const AttemptStarted& event, const EventTime& time);
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);

@@ -35,6 +35,7 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
       Overloaded{
           [&](const JobSubmitted& e) { return CheckSubmission(e); },
           [&](const CancelRequested&) { return absl::OkStatus(); },
+          [&](const MoveRequested&) { return absl::OkStatus(); },
           [&](const AttemptPlaced& e) { return CheckPlacement(e, now); },
           [&](const AttemptStarted&) { return absl::OkStatus(); },
           [&](const AttemptEnded&) { return absl::OkStatus(); },
@@ -57,6 +58,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
   return std::visit(Overloaded{
                         [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
                         [&](const CancelRequested& e) { return CheckCancel(e.job); },
+                        [&](const MoveRequested& e) { return CheckMove(e.job); },
                         [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
                         [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
                         [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
@@ -82,6 +84,13 @@ absl::Status ClusterState::CheckCancel(JobId id) const {
   if (NextPhase(job->phase, JobInput::kCancelRequested).has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "job ", id.value(), " has already ", PhaseName(job->phase), "; there is nothing to cancel"));
+}
+
+absl::Status ClusterState::CheckMove(JobId id) const {
+  ASSIGN_OR_RETURN(const Job* job, FindJob(id));
+  if (HasLiveAttempt(job->phase) && job->phase != JobPhase::kStopping) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "job ", id.value(), " is ", PhaseName(job->phase), "; only a running one can be moved"));
 }
 
 absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) const {

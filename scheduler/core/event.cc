@@ -6,6 +6,7 @@ bool IsDurable(const Event& event) {
   return std::visit(Overloaded{
                         [](const JobSubmitted&) { return true; },
                         [](const CancelRequested&) { return true; },
+                        [](const MoveRequested&) { return true; },
                         [](const AttemptPlaced&) { return true; },
                         [](const AttemptStarted&) { return true; },
                         [](const AttemptEnded&) { return true; },

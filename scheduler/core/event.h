@@ -38,6 +38,12 @@ struct CancelRequested {
   JobId job;
 };
 
+// A user wants the job's live attempt stopped and the next one there.
+struct MoveRequested {
+  JobId job;
+  DeviceKey to;
+};
+
 struct AttemptPlaced {
   AttemptKey attempt;
   DeviceKey device;
@@ -95,9 +101,9 @@ struct AgentLost {
   std::string node;
 };
 
-using Event =
-    std::variant<JobSubmitted, CancelRequested, AttemptPlaced, AttemptStarted, AttemptEnded,
-                 MainJobUpdated, AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
+using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, AttemptPlaced,
+                           AttemptStarted, AttemptEnded, MainJobUpdated, AgentRegistered,
+                           AgentReported, AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

@@ -79,6 +79,11 @@ struct FillProgress {
   int64_t freezes = 0;
   std::string memory_guard = {};
   std::string stopped_by = {};
+  int64_t checkpoints = 0;
+  int64_t checkpoint_failures = 0;
+  int64_t checkpoint_ns = 0;
+  int64_t checkpoint_unix_ns = 0;
+  std::string resumed_from = {};
 
   friend bool operator==(const FillProgress&, const FillProgress&) = default;
 };
@@ -112,6 +117,9 @@ struct Job {
   int64_t memory_bytes = 0;
   // While kPending after a failure. Not durable: a restart of schedulerd begins the wait anew.
   std::optional<Instant> not_before;
+  // Where a user wants it: its live attempt is being stopped for that, or it waits to be placed.
+  // Until the next attempt is placed, wherever that is.
+  std::optional<DeviceKey> move_to;
   absl::Time submitted_at;
   std::optional<absl::Time> ended_at;
   std::vector<Attempt> attempts;  // oldest first

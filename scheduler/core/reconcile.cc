@@ -24,6 +24,17 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
   return it != live.end() && it->second.key == key;
 }
 
+LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
+  return {job.live_key(), device, job.spec,
+          job.memory_bytes, job.submitted_at, job.live_attempt().configuration};
+}
+
+// REQUIRES: it has somewhere to go.
+StopAttempt StopForMove(const Job& job) {
+  return {job.live_attempt().device.node, job.live_key(), EndCause::kLost,
+          absl::StrCat("moved: a user wants it on ", job.move_to->node, "/", job.move_to->name)};
+}
+
 // The agent does not name a live attempt.
 void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool is_restarted,
                    Decision* decision) {
@@ -33,10 +44,8 @@ void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool i
     return;
   }
   const Job& job = **state.FindJob(attempt.key.job);
-  if (job.phase == JobPhase::kStarting) {
-    decision->actions.emplace_back(
-        LaunchAttempt{attempt.key, attempt.device, job.spec, job.memory_bytes,
-                      job.live_attempt().configuration});
+  if (job.phase == JobPhase::kStarting && !job.move_to.has_value()) {
+    decision->actions.emplace_back(LaunchOf(job, attempt.device));
     return;
   }
   const EndCause cause = job.phase == JobPhase::kStopping ? EndCause::kCancelled : EndCause::kLost;
@@ -56,7 +65,21 @@ void DecideNamed(const ClusterState& state, const std::string& node, const Attem
   }
   if (job.phase == JobPhase::kStopping) {
     decision->actions.emplace_back(StopAttempt{node, key, EndCause::kCancelled});
+  } else if (job.move_to.has_value()) {
+    decision->actions.emplace_back(StopForMove(job));
   }
+}
+
+// When the job was submitted, if it is over once the attempt has ended so.
+std::optional<absl::Time> OverAfter(const Job& job, const AttemptEnded& ended, bool is_current) {
+  bool is_over = IsTerminal(job.phase);
+  if (is_current) {
+    const JobInput input =
+        InputForEnd(ended.end.cause, ended.end.exit_code, job.failures, job.spec->retries);
+    const std::optional<JobPhase> next = NextPhase(job.phase, input);
+    is_over = next.has_value() && IsTerminal(*next);
+  }
+  return is_over ? std::optional(job.submitted_at) : std::nullopt;
 }
 
 }  // namespace
@@ -95,12 +118,15 @@ Decision ReconcileStart(const ClusterState& state, const std::string& node,
 Decision ReconcileEnd(const ClusterState& state, const std::string& node,
                       const AttemptEnded& ended) {
   Decision decision;
-  if (IsCurrent(state, node, ended.attempt)) {
+  const bool is_current = IsCurrent(state, node, ended.attempt);
+  if (is_current) {
     AttemptEnded event = ended;
     event.larger_memory_bytes = state.LargerAsk(ended);
     decision.events.emplace_back(std::move(event));
   }
-  decision.actions.emplace_back(AcknowledgeEnd{node, ended.attempt});
+  const absl::StatusOr<const Job*> job = state.FindJob(ended.attempt.job);
+  decision.actions.emplace_back(AcknowledgeEnd{
+      node, ended.attempt, job.ok() ? OverAfter(**job, ended, is_current) : std::nullopt});
   return decision;
 }
 
@@ -133,6 +159,10 @@ std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
   return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
 }
 
+std::vector<Action> ActionsForMove(const ClusterState& state, JobId id) {
+  return {StopForMove(**state.FindJob(id))};
+}
+
 std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::string& main_job) {
   std::vector<Action> actions;
   const MainJobSettings settings = state.main_jobs().SettingsOf(main_job);
@@ -144,8 +174,7 @@ std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::stri
 
 Action ActionForPlacement(const ClusterState& state, const AttemptPlaced& placed) {
   const Job& job = **state.FindJob(placed.attempt.job);
-  return LaunchAttempt{placed.attempt, placed.device, job.spec, job.memory_bytes,
-                       placed.configuration};
+  return LaunchOf(job, placed.device);
 }
 
 }  // namespace pipefill::scheduler

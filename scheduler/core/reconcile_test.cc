@@ -54,6 +54,40 @@ class ReconcileTest : public testing::Test {
   AttemptKey key_;
 };
 
+TEST_F(ReconcileTest, AMovedAttemptIsStoppedAgainWhenItsAgentIsBack) {
+  Apply(AttemptStarted{key_});
+  Apply(MoveRequested{JobId(1), {"b", "cpu1"}});
+  const std::vector<Action> actions = ActionsForMove(state_, JobId(1));
+  ASSERT_EQ(actions.size(), 1U);
+  EXPECT_EQ(std::get<StopAttempt>(actions[0]).text, "moved: a user wants it on b/cpu1");
+  for (const AgentRegistered& hello : {Hello({key_}), Hello({})}) {
+    const Decision decision = ReconcileHello(state_, hello);
+    const auto* stop = Find<StopAttempt>(decision);
+    ASSERT_NE(stop, nullptr);
+    EXPECT_EQ(stop->cause, EndCause::kLost);
+    EXPECT_EQ(stop->attempt, key_);
+  }
+}
+
+TEST_F(ReconcileTest, AMovedAttemptThatWasNeverLaunchedIsNotLaunchedAnyMore) {
+  Apply(MoveRequested{JobId(1), {"b", "cpu1"}});
+  const Decision decision = ReconcileHello(state_, Hello({}));
+  EXPECT_EQ(Find<LaunchAttempt>(decision), nullptr);
+  EXPECT_NE(Find<StopAttempt>(decision), nullptr);
+}
+
+TEST_F(ReconcileTest, AnEndIsAcknowledgedWithTheWordThatNoAttemptFollows) {
+  const auto over = [&](const AttemptEnded& ended) {
+    return Find<AcknowledgeEnd>(ReconcileEnd(state_, "a", ended))->job_over_submitted_at;
+  };
+  EXPECT_EQ(over(EndOf(key_, EndCause::kLost)), std::nullopt);
+  EXPECT_EQ(over(ExitOf(key_, 0)), TimeAt(0).wall);
+  EXPECT_EQ(over(ExitOf(key_, 1)), TimeAt(0).wall);  // without retries
+  EXPECT_EQ(over(ExitOf({JobId(7), key_.attempt, key_.fence}, 0)), std::nullopt);
+  Apply(ExitOf(key_, 0));
+  EXPECT_EQ(over(ExitOf(key_, 0)), TimeAt(0).wall);
+}
+
 TEST_F(ReconcileTest, AgentKnowsAllSettingsBeforeItsWelcome) {
   Apply(MainJobUpdated{PausedMainJob("gpt")});
   const Decision decision = ReconcileHello(state_, Hello({key_}));

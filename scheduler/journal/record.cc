@@ -33,6 +33,13 @@ void Fill(const CancelRequested& event, v1::JournalRecord* record) {
   record->mutable_cancel_requested()->set_job_id(event.job.value());
 }
 
+void Fill(const MoveRequested& event, v1::JournalRecord* record) {
+  v1::MoveRequestedRecord* to = record->mutable_move_requested();
+  to->set_job_id(event.job.value());
+  to->set_node(event.to.node);
+  to->set_device(event.to.name);
+}
+
 void Fill(const AttemptPlaced& event, v1::JournalRecord* record) {
   v1::AttemptPlacedRecord* to = record->mutable_attempt_placed();
   SetAttempt(event.attempt, to);
@@ -100,6 +107,11 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{Read(record.job_submitted()), wall};
     case v1::JournalRecord::kCancelRequested:
       return DecodedRecord{CancelRequested{JobId(record.cancel_requested().job_id())}, wall};
+    case v1::JournalRecord::kMoveRequested:
+      return DecodedRecord{
+          MoveRequested{JobId(record.move_requested().job_id()),
+                        {record.move_requested().node(), record.move_requested().device()}},
+          wall};
     case v1::JournalRecord::kAttemptPlaced:
       return DecodedRecord{Read(record.attempt_placed()), wall};
     case v1::JournalRecord::kAttemptStarted:

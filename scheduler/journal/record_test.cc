@@ -34,6 +34,12 @@ TEST(RecordTest, SubmissionSurvives) {
 
 TEST(RecordTest, CancelSurvives) { EXPECT_EQ(Copy(CancelRequested{JobId(3)}).job, JobId(3)); }
 
+TEST(RecordTest, MoveSurvives) {
+  const MoveRequested copy = Copy(MoveRequested{JobId(3), {"a", "cpu1"}});
+  EXPECT_EQ(copy.job, JobId(3));
+  EXPECT_EQ(copy.to, (DeviceKey{"a", "cpu1"}));
+}
+
 TEST(RecordTest, PlacementSurvives) {
   const AttemptPlaced copy = Copy(AttemptPlaced{kKey, {"a", "cpu0"}, "batch8"});
   EXPECT_EQ(copy.attempt, kKey);

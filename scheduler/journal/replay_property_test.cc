@@ -56,11 +56,13 @@ class World {
   void Step() {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
     switch (*rc::gen::weightedElement<int>(
-        {{3, 0}, {1, 1}, {6, 2}, {3, 3}, {2, 4}, {2, 5}, {1, 6}, {1, 7}, {1, 8}})) {
+        {{3, 0}, {1, 1}, {6, 2}, {3, 3}, {2, 4}, {2, 5}, {1, 6}, {1, 7}, {1, 8}, {1, 9}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
         return Try(CancelRequested{AnyJob()});
+      case 9:
+        return Try(MoveRequested{AnyJob(), {"a", "cpu1"}});
       case 2:
         return Place();
       case 3:

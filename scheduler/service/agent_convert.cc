@@ -81,6 +81,7 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   const Configuration* configuration = action.spec->profile.Find(action.configuration);
   if (configuration != nullptr) launch->set_config(ConfigText(*configuration));
   launch->mutable_spec()->set_memory_bytes(action.memory_bytes);
+  launch->set_job_submitted_unix_ns(absl::ToUnixNanos(action.job_submitted_at));
 }
 
 void Fill(const StopAttempt& action, const AgentTerms& terms, v1::AgentCommand* command) {
@@ -88,6 +89,7 @@ void Fill(const StopAttempt& action, const AgentTerms& terms, v1::AgentCommand* 
   *stop->mutable_key() = ToProto(action.attempt);
   stop->set_cause(ToProto(action.cause));
   stop->set_grace_ns(absl::ToInt64Nanoseconds(terms.stop_grace));
+  stop->set_text(action.text);
 }
 
 void Fill(const SetMainJob& action, const AgentTerms&, v1::AgentCommand* command) {
@@ -95,7 +97,10 @@ void Fill(const SetMainJob& action, const AgentTerms&, v1::AgentCommand* command
 }
 
 void Fill(const AcknowledgeEnd& action, const AgentTerms&, v1::AgentCommand* command) {
-  *command->mutable_end_acknowledged()->mutable_key() = ToProto(action.attempt);
+  v1::EndAcknowledged* acknowledged = command->mutable_end_acknowledged();
+  *acknowledged->mutable_key() = ToProto(action.attempt);
+  if (!action.job_over_submitted_at.has_value()) return;
+  acknowledged->set_job_over_submitted_unix_ns(absl::ToUnixNanos(*action.job_over_submitted_at));
 }
 
 }  // namespace

@@ -102,11 +102,13 @@ TEST(ReadEndedTest, LongTextIsCut) {
 
 TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   const LaunchAttempt action{
-      kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)), 2 * kMiB};
+      kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)), 2 * kMiB,
+      TimeAt(1).wall};
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().key().fence(), 9U);
   EXPECT_EQ(command.launch().device(), "cpu0");
   EXPECT_EQ(command.launch().spec().memory_bytes(), 2 * kMiB);
+  EXPECT_EQ(command.launch().job_submitted_unix_ns(), 1'700'000'001'000'000'000);
 }
 
 TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
@@ -128,10 +130,11 @@ TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
 TEST(ToCommandTest, StopCarriesCauseAndGrace) {
   AgentTerms terms;
   terms.stop_grace = absl::Seconds(2);
-  const v1::AgentCommand command = ToCommand(StopAttempt{"a", kKey, EndCause::kLost}, terms);
+  const v1::AgentCommand command = ToCommand(StopAttempt{"a", kKey, EndCause::kLost, "why"}, terms);
   EXPECT_EQ(command.stop().key().job_id(), 3);
   EXPECT_EQ(command.stop().cause(), v1::END_CAUSE_LOST);
   EXPECT_EQ(command.stop().grace_ns(), 2'000'000'000);
+  EXPECT_EQ(command.stop().text(), "why");
 }
 
 TEST(ToCommandTest, SettingsOfAMainJobAreWhole) {
@@ -156,6 +159,12 @@ TEST(ToCommandTest, WelcomeCarriesTheLease) {
 TEST(ToCommandTest, KeepAliveAndAcknowledgementAreThere) {
   EXPECT_TRUE(ToCommand(KeepAgentAlive{"a"}, {}).has_keep_alive());
   EXPECT_EQ(ToCommand(AcknowledgeEnd{"a", kKey}, {}).end_acknowledged().key().attempt(), 2);
+  EXPECT_EQ(
+      ToCommand(AcknowledgeEnd{"a", kKey}, {}).end_acknowledged().job_over_submitted_unix_ns(), 0);
+  EXPECT_EQ(ToCommand(AcknowledgeEnd{"a", kKey, TimeAt(1).wall}, {})
+                .end_acknowledged()
+                .job_over_submitted_unix_ns(),
+            1'700'000'001'000'000'000);
 }
 
 }  // namespace

@@ -86,6 +86,25 @@ grpc::ServerUnaryReactor* SchedulerService::CancelJob(grpc::CallbackServerContex
   return reactor;
 }
 
+grpc::ServerUnaryReactor* SchedulerService::MoveJob(grpc::CallbackServerContext* context,
+                                                    const v1::MoveJobRequest* request,
+                                                    v1::Job* response) {
+  if (request->node().empty() != request->device().empty()) {
+    return Answer(context, absl::InvalidArgumentError("node, device: give both or none"));
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const JobId job(request->job_id());
+  MoveRequest move = {.job = job, .to = std::nullopt, .answer = {}};
+  if (!request->node().empty()) move.to = DeviceKey{request->node(), request->device()};
+  move.answer = [this, reactor, response, job](absl::Status result) {
+    if (result.ok()) result = FillJob(job, response);
+    reactor->Finish(ToGrpc(result));
+  };
+  const absl::Status posted = dependencies_.loop.Post(std::move(move));
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* SchedulerService::WaitJob(grpc::CallbackServerContext* /*context*/,
                                                     const v1::WaitJobRequest* request,
                                                     v1::Job* response) {

@@ -55,6 +55,8 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::Job* response) override;
+  grpc::ServerUnaryReactor* MoveJob(grpc::CallbackServerContext* context,
+                                    const v1::MoveJobRequest* request, v1::Job* response) override;
   grpc::ServerUnaryReactor* WaitJob(grpc::CallbackServerContext* context,
                                     const v1::WaitJobRequest* request, v1::Job* response) override;
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,

@@ -139,8 +139,9 @@ class Cluster:
             raise AssertionError(f"pipefill {' '.join(arguments)} ended with {code}: {errors}")
         return json.loads(output)
 
-    def submit(self, name, command):
-        code, output, errors = self.cli("submit", "-o", "name", "--name", name, "--memory", "512MiB", "--", *command)
+    def submit(self, name, command, *options):
+        code, output, errors = self.cli("submit", "-o", "name", "--name", name, "--memory", "512MiB", *options,
+                                        "--", *command)
         if code != 0:
             raise AssertionError(f"submit ended with {code}: {errors}")
         return output.strip()

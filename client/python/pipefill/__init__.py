@@ -19,26 +19,38 @@ or is an ordinary PyTorch training script, of which every layer waits:
 
     import pipefill.torch
     pipefill.torch.attach(model, optimizer)
+and, to go on where it was after a crash or on another device:
+
+    pipefill.checkpoint(save=lambda: state_as_bytes(), load=restore)
 
 All run unchanged, and with the same results, where there is no pipefill.
 """
 
+from ._checkpoint import CheckpointError
 from ._config import task_config
-from ._fill import AttachError, Elastic, Fill, FillTask, TaskStats, default_task, elastic, fill
+from ._coverage import DataCursor, OutputFile, elastic_range
+from ._fill import (AttachError, CheckpointStats, Elastic, Fill, FillTask, TaskStats, checkpoint,
+                    default_task, elastic, fill)
 from ._main_job import MainJob, attach
 from ._version import __version__
 
 __all__ = [
     "AttachError",
+    "CheckpointError",
+    "CheckpointStats",
+    "DataCursor",
     "Elastic",
     "Fill",
     "FillTask",
     "MainJob",
+    "OutputFile",
     "TaskStats",
     "__version__",
     "attach",
+    "checkpoint",
     "default_task",
     "elastic",
+    "elastic_range",
     "fill",
     "task_config",
 ]

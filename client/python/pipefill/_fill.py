@@ -9,6 +9,7 @@ import threading
 import time
 
 from . import _library
+from ._checkpoint import Parts
 
 TaskStats = collections.namedtuple(
     "TaskStats", "units unit_cpu_ns unit_wall_ns bubbles_denied unit_estimate_ns")
@@ -17,6 +18,14 @@ TaskStats.__doc__ = """Counters of a fill task.
 units: units done. unit_cpu_ns, unit_wall_ns: CPU time of this process, and time, inside units, in
 nanoseconds. bubbles_denied: bubbles that were offered but too short for a unit. unit_estimate_ns: expected
 length of the next unit of kind 0, in nanoseconds.
+"""
+
+CheckpointStats = collections.namedtuple(
+    "CheckpointStats", "saves saves_failed save_ns unsaved_ns resumed resumed_useful_ns")
+CheckpointStats.__doc__ = """What a fill task has saved.
+
+saves, saves_failed: how often. save_ns: what the last one cost. unsaved_ns: CPU time of units since then, in
+nanoseconds. resumed: 1 if the task went on from a checkpoint; resumed_useful_ns: the work in that.
 """
 
 # How long a wait lasts before Python gets to run its signal handlers.
@@ -53,6 +62,7 @@ class FillTask:
         self._has_handler = False
         self._closed = False
         self._task = _make_task(socket, round((unit_hint or 0) * 1e9))
+        self._parts = Parts(self._task)
         if self._task.is_gated:
             self._handle_sigterm()
         atexit.register(self.close)
@@ -90,10 +100,25 @@ class FillTask:
             return self._task.size.value
         return 0
 
+    def checkpoint(self, save, load, sync=None, name="state"):
+        """Registers a part of the job's state, and gives it back to `load` at once if an earlier attempt
+        has saved it. Returns whether it has. See pipefill.checkpoint().
+        """
+        return self._parts.add(name, save, load, sync)
+
+    def save(self):
+        """Ends the unit in progress and saves now, if anything is new: for a program that is about to
+        leave for reasons of its own.
+        """
+        if not self._closed:
+            self._task.save()
+            self._parts.raise_interrupt()
+
     def _wait(self, wait, *unit):
         try:
             while not (self._closed or self._is_terminated):
                 outcome = wait(*unit, _WAIT_NS)
+                self._parts.raise_interrupt()
                 if outcome == _STARTED:
                     return True
                 if outcome == _STOP:
@@ -102,6 +127,8 @@ class FillTask:
             self.end_unit()
             raise
         self.end_unit()
+        if self._is_terminated:
+            self.save()
         self._stopped = True
         return False
 
@@ -113,6 +140,10 @@ class FillTask:
     def stats(self):
         """TaskStats so far."""
         return self._task.stats()
+
+    def checkpoint_stats(self):
+        """CheckpointStats so far."""
+        return self._task.checkpoint_stats()
 
     def close(self):
         """Ends the unit in progress and leaves the device; next_unit() returns False from now on."""
@@ -179,7 +210,8 @@ class _LibraryTask:
     def __init__(self, library, handle):
         self._library = library
         self._handle = handle
-        self._last_stats = None
+        self._hooks = None
+        self._last_stats = self._last_checkpoint_stats = None
         self.size = ctypes.c_uint32()  # of the elastic unit that started last
         self._size_pointer = ctypes.pointer(self.size)
         self.is_gated = library.pf_task_is_gated(handle) == 1
@@ -194,6 +226,25 @@ class _LibraryTask:
     def end_unit(self):
         self._library.pf_task_end_unit(self._handle)
 
+    def set_checkpoint(self, hooks):
+        """Returns (code, one line about it)."""
+        self._hooks = hooks  # the library keeps pointers into it
+        code = self._library.pf_task_set_checkpoint(self._handle, ctypes.byref(hooks))
+        return code, "" if code == _library.OK else self._library.explain(code)
+
+    def write(self, checkpoint, data):
+        return self._library.pf_checkpoint_write(checkpoint, data, len(data))
+
+    def save(self):
+        self._library.pf_task_save(self._handle)
+
+    def checkpoint_stats(self):
+        if self._handle is None:
+            return self._last_checkpoint_stats
+        raw = _library.CheckpointStatsStruct()
+        self._library.pf_task_get_checkpoint_stats(self._handle, ctypes.byref(raw))
+        return CheckpointStats(*(getattr(raw, name) for name in CheckpointStats._fields))
+
     def stats(self):
         if self._handle is None:
             return self._last_stats
@@ -204,6 +255,7 @@ class _LibraryTask:
     def close(self):
         self.end_unit()
         self._last_stats = self.stats()
+        self._last_checkpoint_stats = self.checkpoint_stats()
         self._library.pf_task_detach(self._handle)
         self._handle = None
 
@@ -235,6 +287,15 @@ class _AloneTask:
         self._cpu_ns += time.process_time_ns() - self._begin[1]
         self._begin = None
 
+    def set_checkpoint(self, _hooks):
+        return _library.OK, ""
+
+    def save(self):
+        pass
+
+    def checkpoint_stats(self):
+        return CheckpointStats(0, 0, 0, 0, 0, 0)
+
     def stats(self):
         average_ns = self._wall_ns // self._units if self._units else 0
         return TaskStats(self._units, self._cpu_ns, self._wall_ns, 0, average_ns)
@@ -257,6 +318,20 @@ def default_task(unit_hint=None):
         if _default_task is None:
             _default_task = FillTask(unit_hint=unit_hint)
         return _default_task
+
+
+def checkpoint(save, load, sync=None, name="state", task=None):
+    """Lets a job that was killed, moved or evicted go on where it was.
+
+    save() returns the state as bytes: all that decides what the remaining units do. load(bytes) gets it
+    back in the next attempt, before this call returns; the result says whether there was one. Saved is
+    between units, every so much useful time, and before the task is told to stop. sync(), if there is
+    one, runs after save(), outside of any unit: it makes durable what the state refers to.
+
+    Several parts may be registered, each with a name of its own: all before the first unit, in every
+    attempt. task: default default_task().
+    """
+    return (default_task() if task is None else task).checkpoint(save, load, sync, name)
 
 
 def fill(loader, label=0, task=None):

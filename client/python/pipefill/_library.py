@@ -9,6 +9,7 @@ LOG = logging.getLogger("pipefill")
 
 OK = 0
 BAD_ARGUMENT = 3
+SYSTEM = 5
 
 
 class AttachOptions(ctypes.Structure):
@@ -52,6 +53,36 @@ class TaskStatsStruct(ctypes.Structure):
 
 _HANDLE = ctypes.c_void_p
 
+SAVE_HOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+LOAD_HOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64)
+SYNC_HOOK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+
+
+class CheckpointHooks(ctypes.Structure):
+    """pf_checkpoint_hooks."""
+
+    _fields_ = [
+        ("size_bytes", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("save", SAVE_HOOK),
+        ("load", LOAD_HOOK),
+        ("sync", SYNC_HOOK),
+    ]
+
+
+class CheckpointStatsStruct(ctypes.Structure):
+    """pf_checkpoint_stats."""
+
+    _fields_ = [
+        ("saves", ctypes.c_uint64),
+        ("saves_failed", ctypes.c_uint64),
+        ("save_ns", ctypes.c_uint64),
+        ("unsaved_ns", ctypes.c_uint64),
+        ("resumed", ctypes.c_uint64),
+        ("resumed_useful_ns", ctypes.c_uint64),
+    ]
+
+
 # name: (result, arguments). These may take a while, so they let other Python threads run.
 _WAITING = {
     "pf_attach": (ctypes.c_int, [ctypes.POINTER(AttachOptions), ctypes.POINTER(_HANDLE)]),
@@ -62,6 +93,8 @@ _WAITING = {
     "pf_task_wait_elastic": (ctypes.c_int, [
         _HANDLE, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64,
         ctypes.POINTER(ctypes.c_uint32)]),
+    "pf_task_set_checkpoint": (ctypes.c_int, [_HANDLE, ctypes.POINTER(CheckpointHooks)]),
+    "pf_task_save": (ctypes.c_int, [_HANDLE]),
 }
 
 # These take well under a microsecond. They keep the interpreter lock: after giving it up, getting it back
@@ -82,6 +115,8 @@ _QUICK = {
     "pf_task_is_refused": (ctypes.c_int, [_HANDLE]),
     "pf_task_end_unit": (None, [_HANDLE]),
     "pf_task_get_stats": (None, [_HANDLE, ctypes.POINTER(TaskStatsStruct)]),
+    "pf_task_get_checkpoint_stats": (None, [_HANDLE, ctypes.POINTER(CheckpointStatsStruct)]),
+    "pf_checkpoint_write": (ctypes.c_int, [_HANDLE, ctypes.c_char_p, ctypes.c_uint64]),
 }
 
 

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-PAGE_VERSION = 2
+PAGE_VERSION = 3
 _HANDSHAKE = 0x4C465049
 _ATTACH_RANK, _ATTACH_TASK, _MAPPED, _SIGNAL_REQUEST, _REPLY, _STOP = range(1, 7)
 REFUSED_UNKNOWN, REFUSED_VERSION = 5, 1
@@ -67,8 +67,10 @@ def _window_page():
 
 
 def _task_page():
-    return Page(0x4B534154, 120 + 4096 * 80, {
-        "state": ("I", 16), "unit_start_ns": ("Q", 24), "units_done": ("Q", 40)})
+    return Page(0x4B534154, 192 + 4096 * 80, {
+        "state": ("I", 16), "unit_start_ns": ("Q", 24), "units_done": ("Q", 40),
+        "checkpoint_flags": ("I", 56), "saves_done": ("Q", 64), "saves_failed": ("Q", 72),
+        "resumed_fence": ("Q", 104)})
 
 
 def _turn_page():
@@ -130,7 +132,7 @@ class FakeAgent:
 
     def units(self):
         """(start_ns, end_ns, cpu_ns) of every unit."""
-        return [words[:3] for words in self.task.records(56, 9)]
+        return [words[:3] for words in self.task.records(128, 9)]
 
     def stop(self):
         self._peer.send(self._header(_STOP, 16))

@@ -2,25 +2,13 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import unittest
 from unittest import mock
 
 import pipefill
 from fake_agent import REFUSED_UNKNOWN, FakeAgent
-
-
-def clean_environment(**variables):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PIPEFILL_")}
-    return dict(kept, **variables)
-
-
-def run_script(script, environment):
-    """Starts Python with a script that uses the package."""
-    return subprocess.Popen([sys.executable, "-B", "-c", script], env=environment, text=True,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+from processes import clean_environment, run_script
 
 
 class AloneTest(unittest.TestCase):
