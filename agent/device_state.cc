@@ -107,6 +107,9 @@ AttachAnswer DeviceState::AttachTask(const Peer& peer, const AttemptKey& key) {
   seat.gate.emplace(peer.connection, *std::move(page));
   seat.gate->pid = peer.pid;
   seat.gate->turn_seat = *turn_seat;
+  for (uint32_t slot = 0; slot < kBubbleSlots; ++slot) {
+    if (seat.skips.IsClosed(slot)) turns_->SetClosed(*turn_seat, slot, true);
+  }
   PageGrant grant = SignalGrant();
   grant.turn_seat = *turn_seat;
   grant.descriptors.insert(
@@ -249,6 +252,7 @@ void DeviceState::EndRank(Instant now) {
     spdlog::info("rank_detached device={} main_job={} rank={}", name(), rank_->request.main_job,
                  rank_->request.rank);
     last_bubbles_ = ReportBubbles();
+    ForgetSkips();
   }
   rank_.reset();
 }
@@ -365,6 +369,7 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_overrun_ns(totals.overrun_ns);
   progress.set_units_overrun(totals.units_overrun);
   progress.set_bubbles_denied(seat.bubbles_denied_before);
+  progress.set_bubbles_skipped(seat.bubbles_skipped_before + seat.skips.bubbles_skipped());
   progress.set_unit_estimate_ns(seat.unit_estimate_ns);
   std::optional<CheckpointView> checkpoint = seat.checkpoint;
   if (seat.gate.has_value()) {
@@ -401,6 +406,7 @@ void DeviceState::Drain(Instant now) {
   // ones.
   if (has_rank() && !rank_->settings.is_measured()) rank_->reader.Drain(now);
   for (const DrainedUnit& drained : units) TakeUnit(drained);
+  JudgeUnits();
 }
 
 void DeviceState::DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units) {
@@ -453,6 +459,7 @@ void DeviceState::TakeEdge(const EdgeEvent& edge) {
   if (effect.ended.has_value()) rank_->iterations.push_back(*effect.ended);
   if (effect.closed.has_value() && effect.closed->slot < kBubbleSlots) {
     rank_->predictor.OnLength(effect.closed->slot, effect.closed->length_ns);
+    if (window_->IsOffered(effect.closed->slot)) CountSkipped(effect.closed->slot);
   }
   if (effect.hinted_slot.has_value() && *effect.hinted_slot < kBubbleSlots) {
     rank_->predictor.OnMemoryHint(*effect.hinted_slot, static_cast<int64_t>(edge.value));

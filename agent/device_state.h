@@ -28,6 +28,7 @@
 #include "agent/devices/device.h"
 #include "agent/learn/bubble_predictor.h"
 #include "agent/learn/overrun_guard.h"
+#include "agent/learn/skip_list.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
 #include "agent/main_job_control.h"
@@ -179,6 +180,8 @@ class DeviceState {
     int64_t unit_estimate_ns = 0;
     std::optional<CheckpointView> checkpoint;  // as the last gate said; nothing before the first
     v1::FillProgress before;                   // under other agentds
+    SkipList skips;                            // of the attached rank's bubbles
+    int64_t bubbles_skipped_before = 0;        // of other ranks
   };
   struct DrainedUnit {
     int32_t task_key = 0;
@@ -199,6 +202,10 @@ class DeviceState {
   bool IsRunning(uint32_t turn_seat, Instant now) const;
   bool has_rank() const { return rank_.has_value() && rank_->rank_key != 0; }
 
+  // Closes bubbles to tasks that do not keep to them, and opens them again.
+  void JudgeUnits();
+  void CountSkipped(uint32_t slot);
+  void ForgetSkips();
   void DrainTask(TaskSeat& seat, Instant now, std::vector<DrainedUnit>& units);
   void DrainRank(Instant now);
   // Writes the mode that the gates are to see.

@@ -61,4 +61,38 @@ void DeviceState::UpdateGuards(double overrun_ratio) {
   }
 }
 
+void DeviceState::JudgeUnits() {
+  for (const SettledUnit& unit : account_.TakeSettled()) {
+    if (unit.slot >= kBubbleSlots || !has_rank()) continue;
+    for (auto& [key, seat] : tasks_) {
+      if (seat.task_key != unit.task_key || !seat.gate.has_value()) continue;
+      if (!seat.skips.OnUnit(unit.slot, {.cpu_ns = unit.cpu_ns, .overrun_ns = unit.overrun_ns})) {
+        continue;
+      }
+      turns_->SetClosed(seat.gate->turn_seat, unit.slot, true);
+      spdlog::warn(
+          "bubble_closed_to_task device={} task_key={} slot={} why=most of its units' time was "
+          "overrun",
+          name(), seat.task_key, unit.slot);
+    }
+  }
+}
+
+void DeviceState::CountSkipped(uint32_t slot) {
+  for (auto& [key, seat] : tasks_) {
+    if (!seat.gate.has_value() || !seat.skips.OnBubble(slot)) continue;
+    turns_->SetClosed(seat.gate->turn_seat, slot, false);
+  }
+}
+
+void DeviceState::ForgetSkips() {
+  for (auto& [key, seat] : tasks_) {
+    for (uint32_t slot = 0; seat.gate.has_value() && slot < kBubbleSlots; ++slot) {
+      if (seat.skips.IsClosed(slot)) turns_->SetClosed(seat.gate->turn_seat, slot, false);
+    }
+    seat.bubbles_skipped_before += seat.skips.bubbles_skipped();
+    seat.skips = SkipList();
+  }
+}
+
 }  // namespace pipefill

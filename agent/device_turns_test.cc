@@ -58,6 +58,55 @@ TEST_F(DeviceTurnsTest, TakesTheTurnOfATaskThatRunsNoUnitOrIsStopped) {
   EXPECT_TRUE(IsFree(turns->holder.load()));
 }
 
+// The last rung before a task is stopped.
+TEST_F(DeviceTurnsTest, ClosesABubbleToTheTaskThatOutlivesItTimeAndAgain) {
+  AttachRank(1);
+  const PageGrant grant = AttachTask(2, 1);
+  const Mapping<TurnPage> turns(grant.descriptors[2], kWritable);
+  const TurnSeat& seat = turns->seats[grant.turn_seat];
+  (*signal_)->bubble_names[0].store(PackBubbleName(BubbleClass::kMiddle, 0));
+  const auto push_late_unit = [this](uint32_t place) {
+    const int64_t begin_ms = 10 * place;
+    const UnitRecord unit = {.start_ns = static_cast<uint64_t>(AtMs(begin_ms + 7).ns()),
+                             .end_ns = static_cast<uint64_t>(AtMs(begin_ms + 12).ns()),
+                             .cpu_ns = 5 * kMs,
+                             .bubble_begin_ns = static_cast<uint64_t>(AtMs(begin_ms).ns()),
+                             .iteration = 1,
+                             .seq = 2 * place + 1,
+                             .seq_after = 2 * place + 1,
+                             .generation = (*window_)->signal_generation.load()};
+    uint64_t words[kUnitWords];
+    PackUnit(unit, words);
+    (*task_)->units.Push(words);
+  };
+  uint32_t place = 0;
+  const auto pass_bubbles = [&](int64_t count, bool is_late) {
+    for (int64_t i = 0; i < count; ++i, ++place) {
+      PushBubble(place, 10 * place);
+      if (is_late) push_late_unit(place);
+      state_->Drain(AtMs(10 * (place + 1)));
+    }
+  };
+  pass_bubbles(32, false);  // learned
+  pass_bubbles(kSkipUnits - 1, true);
+  EXPECT_FALSE(IsClosedTo(seat, 0));
+  pass_bubbles(1, true);
+  EXPECT_TRUE(IsClosedTo(seat, 0));
+  EXPECT_FALSE(IsClosedTo(seat, 1));
+  pass_bubbles(kSkipBubbles - 1, false);
+  EXPECT_TRUE(IsClosedTo(seat, 0));
+  pass_bubbles(1, false);
+  EXPECT_FALSE(IsClosedTo(seat, 0));
+  EXPECT_EQ(state_->ProgressOf(SpecOf(1).key, {}).bubbles_skipped(), kSkipBubbles);
+
+  pass_bubbles(kSkipUnits, true);
+  ASSERT_TRUE(IsClosedTo(seat, 0));
+  // Another rank gives other bubbles the slots.
+  state_->OnConnectionEnded(1, AtMs(10 * place));
+  EXPECT_FALSE(IsClosedTo(seat, 0));
+  EXPECT_EQ(state_->ProgressOf(SpecOf(1).key, {}).bubbles_skipped(), kSkipBubbles);
+}
+
 TEST_F(DeviceTurnsTest, RefusesMoreGatesThanThereAreTurnSeats) {
   for (int64_t job = 1; job <= kSeats; ++job) AttachTask(static_cast<ConnectionId>(job), job);
   state_->AddTask(SpecOf(99), 1, AtMs(0));

@@ -292,6 +292,10 @@ void RankAccount::Settle(const WaitingUnit& waiting, int64_t bubble_end_ns) {
   if (task == tasks_.end()) return;
   AddTo(task->second.overrun_ns, split.overrun_ns);
   if (split.overrun_ns > 0) ++task->second.units_overrun;
+  settled_.push_back({.task_key = waiting.task_key,
+                      .slot = waiting.unit.slot,
+                      .cpu_ns = split.in_bubble_ns + split.overrun_ns,
+                      .overrun_ns = split.overrun_ns});
 }
 
 const RankAccount::PastBubble* RankAccount::FindPast(const UnitRecord& unit) const {

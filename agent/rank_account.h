@@ -36,6 +36,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "agent/learn/recent_values.h"
@@ -82,6 +83,14 @@ struct TaskTotals {
   int64_t in_bubble_ns = 0;
   int64_t overrun_ns = 0;
   int64_t units_overrun = 0;  // those with any of it
+};
+
+// A unit whose bubble is over.
+struct SettledUnit {
+  int32_t task_key = 0;
+  uint32_t slot = kNoSlot;
+  int64_t cpu_ns = 0;
+  int64_t overrun_ns = 0;
 };
 
 struct ClosedBubble {
@@ -132,6 +141,8 @@ class RankAccount {
 
   // `task_key` is that of the trace. Units of older generations are welcome.
   void OnUnit(int32_t task_key, const UnitRecord& unit);
+  // Those whose bubbles have ended since the last call, of tasks that were not forgotten.
+  std::vector<SettledUnit> TakeSettled() { return std::exchange(settled_, {}); }
   // Forgets the totals of a task. Its waiting units still count for their bubbles.
   void ForgetTask(int32_t task_key);
 
@@ -215,6 +226,7 @@ class RankAccount {
   std::vector<BubbleTotals> bubbles_;  // kBubbleSlots
   std::deque<PastBubble> past_;
   std::deque<WaitingUnit> waiting_;
+  std::vector<SettledUnit> settled_;
   std::map<int32_t, TaskTotals> tasks_;
 };
 

@@ -29,6 +29,7 @@ std::optional<uint32_t> TurnBoard::TakeSeat(int32_t policy_rank) {
   entry.estimate_ns.store(0, std::memory_order_relaxed);
   entry.served_ns.store(least_ns, std::memory_order_relaxed);
   entry.orders.store(0, std::memory_order_relaxed);
+  for (PageField<uint64_t>& slots : entry.closed_slots) slots.store(0, std::memory_order_relaxed);
   taken_ |= 1u << seat;
   turns().taken.store(taken_, std::memory_order_release);
   return seat;
@@ -41,6 +42,17 @@ void TurnBoard::LeaveSeat(uint32_t seat) {
   turns().seats[seat].wants.store(0, std::memory_order_seq_cst);
   const uint32_t word = turns().holder.load(std::memory_order_acquire);
   if (HolderOf(word) == seat) TakeAway(word);
+}
+
+void TurnBoard::SetClosed(uint32_t seat, uint32_t slot, bool is_closed) {
+  CHECK(seat < kSeats && slot < kBubbleSlots);
+  PageField<uint64_t>& slots = turns().seats[seat].closed_slots[slot / 64];
+  const uint64_t bit = uint64_t{1} << slot % 64;
+  if (is_closed) {
+    slots.fetch_or(bit, std::memory_order_relaxed);
+  } else {
+    slots.fetch_and(~bit, std::memory_order_relaxed);
+  }
 }
 
 void TurnBoard::OrderSave(uint32_t seat, bool is_ordered) {

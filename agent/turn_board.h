@@ -38,6 +38,9 @@ class TurnBoard {
   std::optional<uint32_t> TakeSeat(int32_t policy_rank);
   // It is gone.
   void LeaveSeat(uint32_t seat);
+  // Closes the bubbles of `slot` to the task of `seat`, or opens them. A seat that is taken begins
+  // with all of them open. REQUIRES: seat < kSeats, slot < kBubbleSlots.
+  void SetClosed(uint32_t seat, uint32_t slot, bool is_closed);
 
   // Raises or takes back kOrderSave of a seat that is taken.
   void OrderSave(uint32_t seat, bool is_ordered);

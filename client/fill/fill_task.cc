@@ -166,7 +166,7 @@ bool FillTask::ContinueSlice(uint64_t* run_ns) {
     if (link_->should_stop() || link_->is_closed()) return false;
     gate_->SetSignal(link_->signal(), link_->signal_generation());
     const std::optional<Opening> opening = gate_->Look();
-    if (!opening.has_value()) return false;
+    if (!opening.has_value() || IsClosedToMe(*opening)) return false;
     const auto fits = [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); };
     run_ns_ = ChooseRun(*slices_, estimates_[label_].estimate_ns(), fits);
     if (!fits(ExpectedNs()) || !turn_->MayKeep(fits)) return false;
@@ -250,11 +250,20 @@ FillTask::Step FillTask::AskGate() {
   return is_stale() ? Step::kGateShut : TryStart();
 }
 
+bool FillTask::IsClosedToMe(const Opening& opening) const {
+  return !opening.is_failure && turn_->IsClosed(opening.view.slot);
+}
+
 FillTask::Step FillTask::TryStart() {
   // Twice if the turn is new: until it came, other tasks may have used up the bubble.
   for (bool is_kept = false;;) {
     const std::optional<Opening> opening = gate_->Look();
     if (!opening.has_value()) return Step::kGateShut;
+    if (IsClosedToMe(*opening)) {
+      turn_->StopWanting();  // nobody should wait for this task
+      return Step::kGateShut;
+    }
+    turn_->Want(ExpectedNs());
     const auto fits = [&](uint64_t length_ns) { return gate_->Fits(*opening, length_ns); };
     // The promise allows each unit a share of its own length, which for a long one is much. One
     // that leaves a third of the rest to smaller ones ends well inside the bubble; only the

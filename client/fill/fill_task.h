@@ -43,8 +43,8 @@
 #include "client/fill/agent_link.h"
 #include "client/fill/elastic_estimate.h"
 #include "client/fill/gate.h"
-#include "client/fill/slice.h"
 #include "client/fill/saver.h"
+#include "client/fill/slice.h"
 #include "client/fill/turn.h"
 #include "client/fill/unit_estimate.h"
 #include "client/pages/task_page.h"
@@ -152,6 +152,8 @@ class FillTask {
   uint64_t ExpectedNs() const;
   void ShowExpected();
   Step AskGate();
+  // Open, but not to this task.
+  bool IsClosedToMe(const Opening& opening) const;
   Step TryStart();
   WaitResult WaitAfter(Step step, uint64_t timeout_ns);
   void OnDenied();

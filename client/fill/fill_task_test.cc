@@ -98,6 +98,18 @@ TEST_F(GatedTest, WaitsForABubbleAndStartsInIt) {
   EXPECT_EQ(futex_.last_timeout_ns, FillTask::kLookAgainNs);
 }
 
+TEST_F(GatedTest, StartsNothingInABubbleThatIsClosedToItAlone) {
+  turn_->seats[kSeat].closed_slots[kSlot / 64].store(uint64_t{1} << kSlot % 64);
+  OpenBubble();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(turn_->seats[kSeat].wants.load(), 0u);
+  EXPECT_EQ(task_->stats().bubbles_denied, 0u);
+
+  turn_->seats[kSeat].closed_slots[kSlot / 64].store(uint64_t{1} << (kSlot + 1) % 64);
+  EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStarted);
+  EXPECT_EQ(turn_->seats[kSeat].wants.load(), 1u);
+}
+
 TEST_F(GatedTest, ShowsTheUnitInProgressToTheWatchdog) {
   EXPECT_EQ(state(), TaskState::kWaiting);
   OpenBubble();

@@ -79,6 +79,8 @@ class Turn {
   // Bits of kOrder*, from agentd.
   uint32_t orders() const { return own().orders.load(std::memory_order_acquire); }
   bool is_holding() const { return is_holding_; }
+  // Whether agentd has closed the bubbles of `slot` to this task. REQUIRES: slot < kBubbleSlots.
+  bool IsClosed(uint32_t slot) const { return IsClosedTo(own(), slot); }
 
  private:
   // A free turn in a bubble.

@@ -44,6 +44,11 @@ absl::StatusOr<std::optional<JobId>> ClusterState::FindSubmission(const std::str
                                                " with another spec; use a new key"));
 }
 
+JobInput InputForEnd(const Job& job, const AttemptEnded& event) {
+  if (event.larger_memory_bytes > job.memory_bytes) return JobInput::kFailedRetry;
+  return InputForEnd(event.end.cause, event.end.exit_code, job.failures, job.spec->retries);
+}
+
 int64_t ClusterState::LargerAsk(const AttemptEnded& ended) const {
   const Job& job = *jobs_.Find(ended.attempt.job);
   if (ended.end.cause != EndCause::kOutOfMemory || job.has_larger_ask()) return 0;
@@ -223,12 +228,11 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   attempt.end = event.end;
   attempt.ended_at = time.wall;
   if (event.progress != FillProgress{}) attempt.progress = event.progress;
+  const JobInput input = InputForEnd(job, event);
   if (event.larger_memory_bytes > job.memory_bytes) {
     job.memory_bytes = event.larger_memory_bytes;
-    Move(job, JobInput::kFailedRetry, time);
+    Move(job, input, time);
   } else {
-    const JobInput input =
-        InputForEnd(event.end.cause, event.end.exit_code, job.failures, job.spec->retries);
     if (IsOwnFailure(event.end.cause, event.end.exit_code)) ++job.failures;
     Move(job, input, time);
     if (input == JobInput::kFailedRetry && job.phase == JobPhase::kPending) {

@@ -54,6 +54,9 @@ struct JobCounts {
   int64_t ended = 0;
 };
 
+// What the end of its live attempt means to the job.
+JobInput InputForEnd(const Job& job, const AttemptEnded& event);
+
 class ClusterState {
  public:
   explicit ClusterState(const ClusterLimits& limits)

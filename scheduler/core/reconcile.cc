@@ -25,7 +25,7 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
 }
 
 LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
-  return {job.live_key(), device, job.spec,
+  return {job.live_key(),   device,           job.spec,
           job.memory_bytes, job.submitted_at, job.live_attempt().configuration};
 }
 
@@ -74,9 +74,7 @@ void DecideNamed(const ClusterState& state, const std::string& node, const Attem
 std::optional<absl::Time> OverAfter(const Job& job, const AttemptEnded& ended, bool is_current) {
   bool is_over = IsTerminal(job.phase);
   if (is_current) {
-    const JobInput input =
-        InputForEnd(ended.end.cause, ended.end.exit_code, job.failures, job.spec->retries);
-    const std::optional<JobPhase> next = NextPhase(job.phase, input);
+    const std::optional<JobPhase> next = NextPhase(job.phase, InputForEnd(job, ended));
     is_over = next.has_value() && IsTerminal(*next);
   }
   return is_over ? std::optional(job.submitted_at) : std::nullopt;
@@ -119,14 +117,12 @@ Decision ReconcileEnd(const ClusterState& state, const std::string& node,
                       const AttemptEnded& ended) {
   Decision decision;
   const bool is_current = IsCurrent(state, node, ended.attempt);
-  if (is_current) {
-    AttemptEnded event = ended;
-    event.larger_memory_bytes = state.LargerAsk(ended);
-    decision.events.emplace_back(std::move(event));
-  }
+  AttemptEnded event = ended;
+  if (is_current) event.larger_memory_bytes = state.LargerAsk(ended);
   const absl::StatusOr<const Job*> job = state.FindJob(ended.attempt.job);
   decision.actions.emplace_back(AcknowledgeEnd{
-      node, ended.attempt, job.ok() ? OverAfter(**job, ended, is_current) : std::nullopt});
+      node, ended.attempt, job.ok() ? OverAfter(**job, event, is_current) : std::nullopt});
+  if (is_current) decision.events.emplace_back(std::move(event));
   return decision;
 }
 
