@@ -34,7 +34,7 @@ Window WindowOf(const CalendarBubble& bubble, int64_t length_ns, int64_t unit_ns
   window.unit_max_ns = LongestUnitNs(bubble);
   const int64_t shown_ns = std::min(unit_ns, window.unit_max_ns);
   const int64_t latest_ns = LatestStart(bubble, shown_ns);
-  window.length_ns = latest_ns < 0 ? 0 : std::min(length_ns, latest_ns + shown_ns);
+  window.length_ns = latest_ns < 0 ? 0 : std::min(length_ns, latest_ns) + shown_ns;
   return window;
 }
 

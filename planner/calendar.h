@@ -73,8 +73,9 @@ enum class BubbleLength { kShort, kMedian, kLong };
 // empty.
 int64_t LatestStart(const CalendarBubble& bubble, int64_t unit_ns);
 
-// The cycle for units of about `unit_ns` each. A window ends where the last unit of that length
-// would, if it started as late as it may; and not after the bubble, if that is shorter.
+// The cycle for units of about `unit_ns` each. A window ends where a unit of that length would that
+// starts as late as one may: at its latest start, or just before the bubble ends. Such a unit may
+// overrun, as gates let it.
 Cycle CycleOf(const Calendar& calendar, BubbleLength length, int64_t unit_ns);
 
 // The unit length that stands for all of a chain: the mean over its time.

@@ -34,14 +34,20 @@ TEST(LatestStartTest, ShortUnitsCountAsTheShortestAndALineToNeverIsNever) {
   EXPECT_EQ(LatestStart(Learned(), 6 * kMs), -1);
 }
 
-TEST(CycleTest, EndsWhereTheLastUnitMayEndAndNotAfterTheBubble) {
+TEST(CycleTest, EndsWhereAUnitWouldThatStartsAsLateAsOneMay) {
   const Calendar calendar = Of(Learned());
   const auto length_ns = [&](BubbleLength length) {
     return CycleOf(calendar, length, 1 * kMs).windows[0].length_ns;
   };
-  EXPECT_EQ(length_ns(BubbleLength::kShort), 4 * kMs);
+  EXPECT_EQ(length_ns(BubbleLength::kShort), 5 * kMs);
   EXPECT_EQ(length_ns(BubbleLength::kMedian), 5 * kMs);
   EXPECT_EQ(length_ns(BubbleLength::kLong), 5 * kMs);
+}
+
+TEST(CycleTest, NoUnitStartsBehindTheEndOfTheBubble) {
+  CalendarBubble bubble = Learned();
+  bubble.p10_ns = 2 * kMs;
+  EXPECT_EQ(CycleOf(Of(bubble), BubbleLength::kShort, 1 * kMs).windows[0].length_ns, 3 * kMs);
 }
 
 TEST(CycleTest, KeepsOutUnitsLongerThanAnyThatMayStart) {

@@ -80,6 +80,14 @@ int64_t Configuration::units_per_pass() const {
   return units;
 }
 
+double Configuration::unit_mean_ns() const {
+  double pass_ns = 0;
+  for (const ProfileNode& node : chain) {
+    pass_ns += static_cast<double>(node.time_ns) * static_cast<double>(node.repeats);
+  }
+  return pass_ns / static_cast<double>(units_per_pass());
+}
+
 const Configuration* FillProfile::Find(const std::string& name) const {
   const auto it = std::find_if(configurations.begin(), configurations.end(),
                                [&](const Configuration& known) { return known.name == name; });
@@ -113,6 +121,18 @@ Configuration LearnedConfiguration(int64_t units, int64_t unit_time_total_ns,
   node.time_ns = std::clamp<int64_t>(unit_time_total_ns / units, 1, kNodeTimeMaxNs);
   node.time_p90_ns = std::clamp<int64_t>(unit_estimate_ns, 0, kNodeTimeMaxNs);
   configuration.chain = {node};
+  return configuration;
+}
+
+Configuration Slowed(Configuration configuration, double factor) {
+  CHECK(factor > 0);
+  for (ProfileNode& node : configuration.chain) {
+    for (int64_t* time_ns : {&node.time_ns, &node.time_p90_ns}) {
+      const double slowed_ns = static_cast<double>(*time_ns) * factor;
+      *time_ns = static_cast<int64_t>(std::min(slowed_ns, static_cast<double>(kNodeTimeMaxNs)));
+    }
+    node.time_ns = std::max<int64_t>(1, node.time_ns);
+  }
   return configuration;
 }
 

@@ -39,6 +39,8 @@ struct Configuration {
 
   // Units of one pass.
   int64_t units_per_pass() const;
+  // Mean length of its units.
+  double unit_mean_ns() const;
 
   friend bool operator==(const Configuration&, const Configuration&) = default;
 };
@@ -70,6 +72,9 @@ absl::Status CheckProfile(const FillProfile& profile);
 // sample is a unit. REQUIRES: units > 0, times >= 0.
 Configuration LearnedConfiguration(int64_t units, int64_t unit_time_total_ns,
                                    int64_t unit_estimate_ns);
+
+// The same with units that take `factor` times as long. REQUIRES: factor > 0.
+Configuration Slowed(Configuration configuration, double factor);
 
 }  // namespace pipefill
 

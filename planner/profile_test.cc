@@ -71,6 +71,18 @@ TEST(ProfileTest, CountsUnitsWithTheirRepeats) {
   EXPECT_EQ(configuration.units_per_pass(), 4);
 }
 
+TEST(ProfileTest, SlowedUnitsTakeThatMuchLonger) {
+  Configuration configuration;
+  configuration.chain = {{.time_ns = 100, .time_p90_ns = 120, .repeats = 3}, {.time_ns = 500}};
+  EXPECT_DOUBLE_EQ(configuration.unit_mean_ns(), 200);
+  const Configuration slowed = Slowed(configuration, 1.5);
+  EXPECT_DOUBLE_EQ(slowed.unit_mean_ns(), 300);
+  EXPECT_EQ(slowed.chain[0].high_ns(), 180);
+  EXPECT_EQ(slowed.chain[1].time_p90_ns, 0);
+  EXPECT_EQ(Slowed(configuration, 1e300).chain[0].time_ns, kNodeTimeMaxNs);
+  EXPECT_EQ(Slowed(configuration, 1e-9).chain[0].time_ns, 1);
+}
+
 TEST(ProfileTest, LearnsTheMeanUnitAndTakesTheEstimateForTheLongOne) {
   const Configuration learned = LearnedConfiguration(4, 4'400'000, 1'300'000);
   ASSERT_EQ(learned.chain.size(), 1U);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "planner/profile.h"
 
 namespace pipefill::scheduler {
@@ -55,24 +56,40 @@ CalendarBubble BubbleOf(const BubbleStats& stats, int64_t memory_free_bytes) {
   return bubble;
 }
 
-// The configuration to reckon with, and what is known of the work left.
+// The configuration to reckon with, and what is known of the work done.
 struct Work {
-  const Configuration* configuration = nullptr;
+  Configuration configuration;
   double samples_done = 0;
+  double slowdown = 1;  // of units, against the profile
 };
 
-Work WorkOf(const Job& job, const Configuration* chosen, const Configuration& learned) {
-  const auto units = static_cast<double>(job.live_attempt().progress.units);
-  if (chosen == nullptr) return {&learned, units};
-  return {chosen, units * static_cast<double>(chosen->samples_per_pass) /
-                      static_cast<double>(chosen->units_per_pass())};
+Work WorkOf(const FillProgress& progress, const Configuration* chosen) {
+  const auto units = static_cast<double>(progress.units);
+  if (chosen == nullptr) {
+    return {LearnedConfiguration(std::max<int64_t>(1, progress.units), progress.unit_cpu_ns,
+                                 progress.unit_estimate_ns),
+            units};
+  }
+  const double unit_ns = static_cast<double>(progress.unit_cpu_ns) / std::max(1.0, units);
+  const double ratio =
+      progress.units < kUnitsMin ? 1 : std::max(unit_ns / chosen->unit_mean_ns(), 1e-3);
+  const double slowdown = std::max(1.0, ratio);
+  return {Slowed(*chosen, slowdown),
+          units * std::min(1.0, ratio) * static_cast<double>(chosen->samples_per_pass) /
+              static_cast<double>(chosen->units_per_pass()),
+          slowdown};
 }
 
-std::string SourceText(const Job& job, const Configuration* chosen, const Calendar& calendar,
+std::string SourceText(const Job& job, const Work& work, const Calendar& calendar,
                        size_t neighbours) {
-  std::string text = chosen != nullptr ? absl::StrCat("from its profile, ")
-                                       : absl::StrCat("from ", job.live_attempt().progress.units,
-                                                      " units so far, ");
+  const int64_t units = job.live_attempt().progress.units;
+  std::string text = job.live_attempt().configuration.empty()
+                         ? absl::StrCat("from ", units, " units so far, ")
+                         : std::string("from its profile, ");
+  if (work.slowdown > 1.05) {
+    absl::StrAppend(&text, "with units ", absl::StrFormat("%.2g", work.slowdown),
+                    " times as long, as they were so far, ");
+  }
   absl::StrAppend(&text, calendar.bubbles.size(), " bubbles of ",
                   NameOf(job.live_attempt().device));
   if (neighbours > 0)
@@ -128,20 +145,18 @@ std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
   if (chosen == nullptr && progress.units < kUnitsMin) {
     return Unknown(absl::StrCat("no profile, and only ", progress.units, " units so far"));
   }
-  const Configuration learned = LearnedConfiguration(
-      std::max<int64_t>(1, progress.units), progress.unit_cpu_ns, progress.unit_estimate_ns);
-  const Work work = WorkOf(job, chosen, learned);
+  const Work work = WorkOf(progress, chosen);
   // Who the others are does not show in a report; their memory was looked at when it was placed.
-  Configuration alike = *work.configuration;
+  Configuration alike = work.configuration;
   alike.resident_bytes = 0;
   const int32_t resident = FindDevice(nodes, attempt.device)->resident;
   ForecastOptions options;
   options.neighbours.assign(static_cast<size_t>(std::clamp(resident - 1, 0, 7)), &alike);
   const std::optional<Interval> rate =
-      ForecastConfiguration(*work.configuration, *calendar, options);
+      ForecastConfiguration(work.configuration, *calendar, options);
   if (!rate.has_value()) {
     FillProfile one;
-    one.configurations = {*work.configuration};
+    one.configurations = {work.configuration};
     std::string why;
     ForecastRate(one, *calendar, {}, &why);
     return Unknown(why.empty() ? "the jobs beside it leave no room for its units" : why);
@@ -149,7 +164,7 @@ std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
   JobForecast forecast{.rate = *rate,
                        .seconds_left = std::nullopt,
                        .configuration = attempt.configuration,
-                       .text = SourceText(job, chosen, *calendar, options.neighbours.size())};
+                       .text = SourceText(job, work, *calendar, options.neighbours.size())};
   // Without a chosen configuration, what a unit is worth in samples of a profile is not known.
   const bool counts_samples = chosen != nullptr || job.spec->profile.configurations.empty();
   if (job.spec->profile.samples_total > 0 && counts_samples) {

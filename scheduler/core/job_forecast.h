@@ -1,6 +1,10 @@
 // What to expect of a job on its device, from the job's profile, or from what its units took so
 // far, and from the bubbles as the device's agent last reported them.
 //
+// Where units take longer than the profile says, since the main job has used the caches meanwhile,
+// the profile's times are lengthened alike. Where they are shorter they may be smaller ones, as of
+// an elastic job: then less is taken to be done.
+//
 // Soft state, made anew for each reader: nothing here decides where a job goes.
 //
 // Pure.

@@ -85,12 +85,32 @@ TEST_F(JobForecastTest, ChoosesNothingWithoutProfileOrBubbles) {
 
 TEST_F(JobForecastTest, ProfileGivesRateAndTimeLeft) {
   job_.attempts[0].progress.units = 100;  // 1,000 samples
+  job_.attempts[0].progress.unit_cpu_ns = 100 * 9 * kMs;
   const JobForecast forecast = Forecast();
   EXPECT_DOUBLE_EQ(forecast.rate.mid, 100 * 15.0 / 16);  // hold-outs
   ASSERT_TRUE(forecast.seconds_left.has_value());
   EXPECT_DOUBLE_EQ(forecast.seconds_left->mid, 9'000 / forecast.rate.mid);
   EXPECT_EQ(forecast.configuration, "large");
   EXPECT_EQ(forecast.text, "from its profile, 1 bubbles of a/cpu0");
+}
+
+TEST_F(JobForecastTest, UnitsThatTakeLongerThanInTheProfileSlowItDown) {
+  Run(*job_.spec, "small");
+  job_.attempts[0].progress.units = 1'000;
+  job_.attempts[0].progress.unit_cpu_ns = 1'000 * 2 * kMs;
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 50 * 15.0 / 16);
+  EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 9'000 / Forecast().rate.mid);
+  EXPECT_EQ(Forecast().text,
+            "from its profile, with units 2 times as long, as they were so far, 1 bubbles of "
+            "a/cpu0");
+}
+
+TEST_F(JobForecastTest, ShorterUnitsMayBeSmallerOnesAndCountForLess) {
+  Run(*job_.spec, "small");
+  job_.attempts[0].progress.units = 1'000;
+  job_.attempts[0].progress.unit_cpu_ns = 1'000 * kMs / 2;
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 100 * 15.0 / 16);
+  EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 9'500 / Forecast().rate.mid);
 }
 
 TEST_F(JobForecastTest, OwnUnitsGiveARateOnceThereAreEnough) {

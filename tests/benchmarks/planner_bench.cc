@@ -13,6 +13,9 @@
 //   forecasts_per_s    1,000 jobs x 64 devices: 3 configurations of 24 nodes, 16 bubbles
 //   shared_forecasts_per_s  the same beside another job
 //   choose_ms          the best 2 of 1,000 jobs for a device with 64 bubbles
+//   forecast_error     of forecasts against gates in virtual time, see forecast_error.h: median and
+//                      largest over the cases; forecast_inside: share of them that end inside the
+//                      interval
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -29,6 +32,7 @@
 #include "planner/forecast.h"
 #include "planner/packing.h"
 #include "planner/profile.h"
+#include "tests/benchmarks/forecast_error.h"
 
 namespace pipefill {
 namespace {
@@ -181,12 +185,33 @@ void MeasureChoice(std::mt19937_64& random) {
   printf("\"choose_ms\": %.2f, \"choose_exact\": %s", ms, set.is_exact ? "true" : "false");
 }
 
-int Main() {
+// --cases prints each of them.
+void MeasureErrors(bool prints_cases) {
+  std::vector<double> errors;
+  int inside = 0;
+  for (const ForecastCase& each : MeasureForecastErrors()) {
+    // No unit fits, and the forecast says so.
+    if (each.actual_per_s == 0 && each.forecast_per_s == 0) continue;
+    const double error = each.actual_per_s > 0 ? each.forecast_per_s / each.actual_per_s - 1 : 1;
+    errors.push_back(std::abs(error));
+    if (each.actual_per_s >= each.low_per_s && each.actual_per_s <= each.high_per_s) ++inside;
+    if (!prints_cases) continue;
+    fprintf(stderr, "bubble %4.0f ms, jitter %2.0f %%, unit %.1f ms: %7.2f/s, forecast %+6.1f %%\n",
+            each.bubble_ns * 1e-6, each.bubble_jitter * 100, each.unit_ns * 1e-6, each.actual_per_s,
+            error * 100);
+  }
+  printf(", \"forecast_error\": %.4f, \"forecast_error_max\": %.4f, \"forecast_inside\": %.3f",
+         Median(errors), *std::max_element(errors.begin(), errors.end()),
+         static_cast<double>(inside) / static_cast<double>(errors.size()));
+}
+
+int Main(bool prints_cases) {
   std::mt19937_64 random(1);
   printf("{");
   MeasurePlans(random);
   MeasureForecasts(random);
   MeasureChoice(random);
+  MeasureErrors(prints_cases);
   printf("}\n");
   return 0;
 }
@@ -194,4 +219,6 @@ int Main() {
 }  // namespace
 }  // namespace pipefill
 
-int main() { return pipefill::Main(); }
+int main(int argc, char** argv) {
+  return pipefill::Main(argc == 2 && std::string(argv[1]) == "--cases");
+}
