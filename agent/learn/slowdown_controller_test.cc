@@ -33,8 +33,8 @@ class SlowdownControllerTest : public testing::Test {
         {.sample = {.number = next_++,
                     .length_ns = length_ns,
                     .kind = control().is_backed_off ? IterationFill::kNeither : kind},
-         .bubble_ns = 1'000'000,
-         .overrun_ns = static_cast<int64_t>(1e6 * overrun_share)},
+         .bubble_ns = length_ns / 2,
+         .overrun_ns = static_cast<int64_t>(static_cast<double>(length_ns / 2) * overrun_share)},
         now_);
   }
   absl::Duration TakeUntilBackedOff(double slowdown) {
@@ -88,8 +88,8 @@ TEST_F(SlowdownControllerTest, HoldsLambdaBetweenEnoughAndTooMuch) {
   EXPECT_EQ(control().overrun_ratio, kStart);
 }
 
-// Long iterations on a noisy machine: intervals of several budgets, which by chance lie mostly above
-// it now and then.
+// Long iterations on a noisy machine: intervals of several budgets, which by chance lie mostly
+// above it now and then.
 TEST(SlowdownController, NoiseAloneDoesNotKeepLambdaLow) {
   double sum = 0;
   constexpr int kSeeds = 20;
@@ -137,6 +137,19 @@ TEST_F(SlowdownControllerTest, HalvesLambdaOverTheBudgetAndMeasuresAnew) {
   EXPECT_FALSE(control().is_backed_off);
   Take(kGroup * 7, 0.0);
   EXPECT_EQ(control().overrun_ratio, kStart / 2);
+}
+
+TEST_F(SlowdownControllerTest, LeavesLambdaAloneWhereOverrunIsNotToBlame) {
+  Take(kGroup * 100, 0.0095, 0.001);
+  EXPECT_EQ(control().overrun_ratio, 0.5);
+  EXPECT_FALSE(control().is_backed_off);
+}
+
+TEST_F(SlowdownControllerTest, StopsAtOnceWhereLessOverrunWouldNotHelp) {
+  while (!control().is_backed_off && next_ < static_cast<uint64_t>(kGroup * 13)) {
+    TakeOne(next_ % kGroup == 8, 0.015, 0.001);
+  }
+  EXPECT_TRUE(control().is_backed_off);
 }
 
 TEST_F(SlowdownControllerTest, StopsOverTheBudgetOnceLambdaIsLow) {
