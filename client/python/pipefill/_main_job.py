@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import types
 
 from . import _library
 
@@ -206,11 +207,12 @@ def _replace(owner, name, runner):
     original = getattr(owner, name)
 
     @functools.wraps(original)
-    def watched(*arguments, **keywords):
+    def watched(_owner, *arguments, **keywords):
         return runner(original, *arguments, **keywords)
 
     watched.is_pipefill_watch = True
-    setattr(owner, name, watched)
+    # A bound method like the original: torch's learning-rate schedulers take it apart.
+    setattr(owner, name, types.MethodType(watched, owner))
 
 
 def _run_chunk(job, kind, original, *arguments, **keywords):

@@ -1,6 +1,8 @@
 """Tests of how work is cut into units, without torch."""
 
+import threading
 import unittest
+from unittest import mock
 
 from fake_task import FakeTask
 from pipefill import _chain
@@ -131,9 +133,21 @@ class ChainTest(unittest.TestCase):
         self.run_stretch(known_place(1))
         self.task.next_unit = self.interrupt
         with self.assertRaises(KeyboardInterrupt):
-            self.chain.reach(Place())
-        self.chain.reach(known_place(1))
+            self.chain.enter("inner", Place())
+        self.chain.enter("inner", known_place(1))
         self.assertEqual(self.task.log, [(KNOWN, 1, MOST)] * 2)
+        self.chain.leave("inner")
+        self.chain.leave("scope")
+        self.assertFalse(self.task.in_unit)
+
+    def test_an_exception_while_waiting_outside_of_all_scopes_leaves_no_scope_behind(self):
+        task = FakeTask()
+        chain = Chain(task)
+        with mock.patch.object(task, "next_unit", self.interrupt), self.assertRaises(KeyboardInterrupt):
+            chain.enter("interrupted", Place())
+        chain.enter("scope", Place())
+        chain.leave("scope")
+        self.assertFalse(task.in_unit)
 
     @staticmethod
     def interrupt(_label):
@@ -153,6 +167,28 @@ class ChainTest(unittest.TestCase):
     def wait_for_device(self):
         self.device_waits += 1
         self.now_ns += 500
+
+    def test_a_thread_asks_for_a_unit_only_when_no_other_thread_waits_for_one(self):
+        asked, both, answer = threading.Semaphore(0), threading.Event(), threading.Event()
+        task = FakeTask()
+
+        def next_unit(_label):
+            if not asked.acquire(blocking=False):
+                both.set()
+            answer.wait()
+            asked.release()
+            return True
+
+        task.next_unit = next_unit
+        asked.release()
+        chain = Chain(task)
+        threads = [threading.Thread(target=chain.reach, args=(Place(), )) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        self.assertFalse(both.wait(0.05))
+        answer.set()
+        for thread in threads:
+            thread.join()
 
     def test_a_forked_child_runs_no_units(self):
         self.make_chain()

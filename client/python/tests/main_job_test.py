@@ -186,6 +186,15 @@ class AttachedTest(unittest.TestCase):
         self.job.watch(Schedule(), optimizer)
         self.assertTrue(optimizer.step._with_counter)
 
+    def test_a_watched_method_can_be_bound_again_as_schedulers_of_torch_do(self):
+        optimizer, schedule = Optimizer(), Schedule()
+        self.job.watch(schedule, optimizer)
+        self.assertIs(optimizer.step.__self__, optimizer)
+        optimizer.step = optimizer.step.__func__.__get__(optimizer, Optimizer)
+        schedule.step(1)
+        optimizer.step()
+        self.assertTrue(self.agent.edges().endswith("i"))
+
     def test_refuses_to_watch_nothing_or_the_same_twice(self):
         with self.assertRaisesRegex(TypeError, "forward_one_chunk"):
             self.job.watch(mock.Mock(spec=["step"]))

@@ -5,12 +5,10 @@ Run with Debian's torch by the build, and with the current one by `./run test-fr
 
 import contextlib
 import copy
-import io
 import os
-import pickle
+import sys
 import threading
 import unittest
-import warnings
 from unittest import mock
 
 import torch
@@ -21,6 +19,7 @@ import pipefill.torch
 import torch_models
 from fake_agent import FakeAgent
 from fake_task import FakeTask
+from layer_case import LayerTest
 from pipefill._chain import UNKNOWN
 from torch_models import Probe
 
@@ -29,19 +28,6 @@ FORWARD, BACKWARD, OPTIMIZER = "forward", "backward", "optimizer"
 
 def bytes_of(tensor):
     return bytes(tensor.reshape(-1).contiguous().view(torch.uint8).tolist())
-
-
-class LayerTest(unittest.TestCase):
-    """Base: a model of two layers, attached with a task that remembers."""
-
-    def attach(self, *parts, **task_options):
-        self.task = FakeTask(**task_options)
-        attachment = pipefill.torch.attach(*parts, task=self.task)
-        self.addCleanup(attachment.remove)
-        return attachment
-
-    def check_outside(self):
-        self.assertFalse(self.task.in_unit)
 
 
 class WhereItWaitsTest(LayerTest):
@@ -137,7 +123,21 @@ class WhereItWaitsTest(LayerTest):
         self.assertEqual(set(in_unit), {False})
         self.check_outside()
 
+    def test_outputs_of_every_structure_are_gated_in_the_backward(self):
+        for structure in (lambda t: t, lambda t: (1, t), lambda t: [[t]], lambda t: {"a": {"b": t}},
+                          lambda t: torch_models.Output(t, "x"), lambda t: ("x", [torch_models.Output(t, "x")])):
+            model = Wrapping(structure)
+            attachment = self.attach(model)
+            model(torch.ones(2, requires_grad=True))
+            units = self.task.units
+            model.last.sum().backward()
+            self.assertEqual(self.task.units - units, 1)
+            attachment.remove()
+
     def test_calls_of_several_threads_do_not_overlap(self):
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-6)
         model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4))
         self.attach(model)
         threads = [threading.Thread(target=self.run_passes, args=(model, )) for _ in range(4)]
@@ -152,6 +152,19 @@ class WhereItWaitsTest(LayerTest):
     def run_passes(model):
         for _ in range(20):
             model(torch.ones(2, 4)).sum().backward()
+
+
+class Wrapping(nn.Module):
+    """Puts its output into a structure."""
+
+    def __init__(self, structure):
+        super().__init__()
+        self._structure = structure
+        self.last = None
+
+    def forward(self, x):
+        self.last = x * 2
+        return self._structure(self.last)
 
 
 class Failing(nn.Module):
@@ -270,123 +283,46 @@ class StopTest(LayerTest):
         self.assertTrue(issubclass(pipefill.torch.Stopped, SystemExit))
 
 
-class AttachTest(LayerTest):
-    def test_refuses_what_is_attached_already(self):
-        model = nn.Sequential(nn.Linear(2, 2))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        self.attach(model, optimizer)
-        for parts in ((model, ), (nn.Sequential(model[0]), ), (nn.Linear(1, 1), optimizer)):
-            with self.assertRaisesRegex(ValueError, r"attached already; call remove\(\)"):
-                pipefill.torch.attach(*parts, task=self.task)
-        model(torch.ones(1, 2))
-        self.assertEqual(self.task.units, 2)
+class AgentTest(unittest.TestCase):
+    """With the pages of an agent."""
 
-    def test_a_refused_attach_changes_nothing(self):
-        model, other = nn.Linear(2, 2), nn.Linear(2, 2)
-        self.attach(model)
-        with self.assertRaises(ValueError):
-            pipefill.torch.attach(other, None, model, task=self.task)
-        other(torch.ones(1, 2))
-        self.assertEqual(self.task.units, 0)
+    def setUp(self):
+        self.agent = FakeAgent()
+        self.addCleanup(self.agent.close)
+        self.agent.offer_bubble()
+        with mock.patch.dict(os.environ, self.agent.task_environment()):
+            self.task = pipefill.FillTask(unit_hint=0.001)
+        self.addCleanup(self.task.close)
+        self.model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        self.addCleanup(pipefill.torch.attach(self.model, task=self.task).remove)
 
-    def test_refuses_what_is_neither_module_nor_optimizer(self):
-        with self.assertRaisesRegex(TypeError, "cannot attach list"):
-            pipefill.torch.attach([nn.Linear(1, 1)], task=FakeTask())
-        with self.assertRaisesRegex(TypeError, "nothing to attach"):
-            pipefill.torch.attach(None, task=FakeTask())
+    def test_a_script_waits_until_a_bubble_opens(self):
+        opener = threading.Thread(target=self.agent.open_bubble)
+        opener.start()
+        self.model(torch.ones(1, 2)).sum().backward()
+        opener.join()
+        begin_ns = self.agent.signal["begin_ns"]
+        self.assertEqual(len(self.agent.units()), 6)
+        for start_ns, _, _ in self.agent.units():
+            self.assertGreaterEqual(start_ns, begin_ns)
 
-    def test_remove_undoes_everything_and_lets_attach_again(self):
-        model = nn.Sequential(nn.Linear(2, 2))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        before = (dict(vars(model[0])), dict(vars(optimizer)))
-        attachment = self.attach(model, optimizer)
-        loss = model(torch.ones(1, 2)).sum()
-        attachment.remove()
-        self.assertEqual((dict(vars(model[0])), dict(vars(optimizer))), before)
-        units = self.task.units
-        self.run_step(model, optimizer)
-        self.assertEqual(self.task.units, units)
-        loss.backward()  # its hooks are still there
-        self.check_outside()
-        self.attach(model, optimizer)
-        self.run_step(model, optimizer)
-        self.assertEqual(self.task.units, 5)
+    def test_no_unit_is_open_in_the_task_page_between_calls(self):
+        self.agent.open_bubble()
+        for _ in range(3):
+            loss = self.model(torch.ones(1, 2)).sum()
+            self.assertEqual(self.agent.task["unit_start_ns"], 0)
+            loss.backward()
+            self.assertEqual(self.agent.task["unit_start_ns"], 0)
 
-    @staticmethod
-    def run_step(model, optimizer):
-        model(torch.ones(1, 2)).sum().backward()
-        optimizer.step()
-
-    def test_schedulers_made_before_and_after_keep_working(self):
-        for is_before in (True, False):
-            parameter = nn.Parameter(torch.ones(1))
-            optimizer = torch.optim.SGD([parameter], lr=1.0)
-            make = lambda: torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)  # noqa: E731
-            scheduler = make() if is_before else None
-            attachment = self.attach(None, optimizer)
-            scheduler = scheduler or make()
-            with mock.patch("warnings.warn") as warn:
-                for _ in range(2):
-                    parameter.grad = torch.ones(1)
-                    optimizer.step()
-                    scheduler.step()
-            warn.assert_not_called()
-            self.assertEqual(parameter.item(), -0.5)
-            self.assertEqual(self.task.units, 2)
-            attachment.remove()
-            optimizer.step()
-            self.assertEqual(self.task.units, 2)
-
-    def test_attached_models_are_copied_and_saved_as_before(self):
-        model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-        self.attach(model)
-        expected = model(torch.ones(1, 2))
-        units = self.task.units
-        for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-            with torch.no_grad():
-                other[0].bias += 1
-                self.assertFalse(torch.equal(other(torch.ones(1, 2)), expected))
-        self.assertEqual(self.task.units, units)
-
-    def test_attached_models_are_traced_as_before(self):
-        model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-        self.attach(model)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # tracing goes out of use
-            traced = torch.jit.trace(model, torch.ones(1, 2))
-        self.assertTrue(torch.equal(traced(torch.ones(1, 2)), model(torch.ones(1, 2))))
-
-    @unittest.skipIf(torch.__version__ < "2", "warns of every hook")
-    def test_an_output_is_saved_without_a_warning(self):
-        model = nn.Linear(2, 2)
-        self.attach(model)
-        output = model(torch.ones(1, 2))
-        with mock.patch("warnings.warn") as warn:
-            torch.save(output, io.BytesIO())
-        warn.assert_not_called()
-
-    def test_modules_of_others_are_left_alone(self):
-        self.attach(nn.Linear(2, 2))
-        nn.Linear(2, 2)(torch.ones(1, 2)).sum().backward()
-        self.assertEqual(self.task.units, 0)
-
-    def test_a_model_that_is_gone_is_forgotten(self):
-        model = nn.Linear(2, 2)
-        pipefill.torch.attach(model, task=FakeTask())
-        del model
-        self.attach(nn.Linear(2, 2))  # of the same address, most likely
-
-    def test_a_forked_child_is_not_gated(self):
-        model = nn.Linear(2, 2)
-        self.attach(model)
-        child = os.fork()
-        if child == 0:
-            model(torch.ones(1, 2))
-            os._exit(self.task.units)
-        _, status = os.waitpid(child, 0)
-        self.assertEqual(os.WEXITSTATUS(status), 0)
-        model(torch.ones(1, 2))
-        self.assertEqual(self.task.units, 1)
+    def test_stops_within_a_backward_when_the_agent_says_so(self):
+        self.agent.open_bubble()
+        loss = self.model(torch.ones(1, 2)).sum()
+        self.agent.stop()
+        with self.assertRaises(pipefill.torch.Stopped):
+            for _ in range(1000):
+                loss.backward(retain_graph=True)
+        self.assertTrue(self.task.stopped)
+        self.assertEqual(self.agent.task["unit_start_ns"], 0)
 
 
 class SameResultTest(unittest.TestCase):
