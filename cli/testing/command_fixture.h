@@ -55,6 +55,7 @@ struct FakeScheduler {
   std::string address;
   std::vector<v1::SubmitJobRequest> submitted;
   std::vector<int64_t> cancelled;
+  int64_t log_since_unix_ns = 0;  // of the last log that was asked for
   std::string bubbles_main_job;
   std::vector<v1::UpdateMainJobRequest> updated;
 };
