@@ -392,7 +392,10 @@ absl::StatusOr<v1::ReadContentResponse> AgentLoop::ReadContent(
   });
   const LogKind kind =
       request.kind() == v1::CONTENT_KIND_STDOUT ? LogKind::kStdout : LogKind::kStderr;
-  ASSIGN_OR_RETURN(LogChunk chunk, parts_.folders.ReadLog(name, kind, request.offset(), limit));
+  const bool is_by_time = request.offset() == 0 && request.since_unix_ns() > 0;
+  const int64_t offset = is_by_time ? parts_.folders.FindOffset(name, kind, request.since_unix_ns())
+                                    : request.offset();
+  ASSIGN_OR_RETURN(LogChunk chunk, parts_.folders.ReadLog(name, kind, offset, limit));
   response.set_data(std::move(chunk.data));
   response.set_next_offset(chunk.next_offset);
   response.set_at_end(chunk.is_at_end);

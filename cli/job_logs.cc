@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/words.h"
+#include "common/quantity.h"
 #include "common/status.h"
 
 namespace pipefill {
@@ -23,6 +24,8 @@ struct LogsOptions {
   bool is_following = false;
   bool wants_stderr = false;
   int32_t attempt = 0;  // 0 = the latest, and with -f those after it
+  std::string since;    // a duration; "" = from the beginning
+  int64_t since_unix_ns = 0;
 };
 
 const v1::Attempt* FindAttempt(const v1::Job& job, int32_t number) {
@@ -125,6 +128,7 @@ class LogPrinter {
       request.set_job_id(id_.value());
       request.set_attempt(attempt_);
       request.set_offset(offset_);
+      request.set_since_unix_ns(options_.since_unix_ns);
       ASSIGN_OR_RETURN(const v1::ReadContentResponse content, client_.ReadContent(request));
       context_.out << content.data() << std::flush;
       offset_ = content.next_offset();
@@ -167,7 +171,12 @@ class LogPrinter {
   std::optional<std::string> told_;
 };
 
-absl::StatusOr<ExitCode> RunLogs(const LogsOptions& options, CommandContext& context) {
+absl::StatusOr<ExitCode> RunLogs(LogsOptions options, CommandContext& context) {
+  if (!options.since.empty()) {
+    const absl::StatusOr<absl::Duration> ago = ParsePositiveDuration(options.since);
+    if (!ago.ok()) return WithContext(ago.status(), "--since");
+    options.since_unix_ns = absl::ToUnixNanos(context.clock.WallNow() - *ago);
+  }
   ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   LogPrinter printer(options, id, context, *client);
@@ -183,6 +192,8 @@ void AddLogsCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("-f,--follow", options->is_following, "Go on until the job is over");
   command->add_flag("--stderr", options->wants_stderr, "Its error output instead of its output");
   AddNumberOption(*command, {"--attempt", "Which attempt; default: the latest"}, &options->attempt);
+  command->add_option("--since", options->since, "Only what is that new, as 10m or 30s")
+      ->type_name("DURATION");
   commands.Add(
       {command, [options](CommandContext& context) { return RunLogs(*options, context); }});
 }

@@ -46,6 +46,15 @@ TEST_F(JobLogsTest, PrintsTheLatestAttemptUnlessOneIsNamed) {
   EXPECT_EQ(Run({"job", "logs", "17", "--attempt", "1"}).out, "first");
 }
 
+TEST_F(JobLogsTest, SinceIsATimeBeforeNow) {
+  AddRunningJob("text");
+  Run({"logs", "17", "--since", "10m"});
+  EXPECT_EQ(scheduler.log_since_unix_ns, UnixNsAgo(absl::Minutes(10)));
+  Run({"logs", "17"});
+  EXPECT_EQ(scheduler.log_since_unix_ns, 0);
+  EXPECT_NE(Run({"logs", "17", "--since", "soon"}).err.find("--since"), std::string::npos);
+}
+
 TEST_F(JobLogsTest, StderrIsTheOtherLog) {
   AddRunningJob("out");
   scheduler.LogOf(v1::CONTENT_KIND_STDERR, 17, 1).text = "error";

@@ -75,6 +75,8 @@ struct AttemptEnd {
 struct ProcessExit {
   int exit_code = 0;
   int signal = 0;  // 0 = it returned exit_code
+  // Why its log ends early; empty = it does not.
+  std::string log_error = {};
 };
 
 }  // namespace pipefill

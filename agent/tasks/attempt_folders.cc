@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "agent/tasks/attempt_log.h"
 #include "agent/tasks/exit_record.h"
 #include "common/file_descriptor.h"
 #include "common/files.h"
@@ -284,6 +285,14 @@ std::vector<AttemptRecord> AttemptFolders::ReadRecords() const {
   return records;
 }
 
+int64_t AttemptFolders::FindOffset(const Name& name, LogKind kind, int64_t since_unix_ns) const {
+  const AttemptPaths paths = PathsOf(name);
+  const std::string& path = kind == LogKind::kStdout ? paths.stdout_log : paths.stderr_log;
+  struct stat status = {};
+  const int64_t end = stat(path.c_str(), &status) == 0 ? int64_t{status.st_size} : 0;
+  return std::min(end, FindLogOffset(path, since_unix_ns));
+}
+
 absl::StatusOr<LogChunk> AttemptFolders::ReadLog(const Name& name, LogKind kind, int64_t offset,
                                                  int64_t limit) const {
   if (offset < 0 || limit < 0) {
@@ -324,6 +333,8 @@ void AttemptFolders::Prune(const std::set<Name>& live) const {
     const AttemptPaths paths = PathsOf(name);
     unlink(paths.stdout_log.c_str());
     unlink(paths.stderr_log.c_str());
+    unlink(LogTimesPath(paths.stdout_log).c_str());
+    unlink(LogTimesPath(paths.stderr_log).c_str());
     unlink(paths.record.c_str());
     unlink(paths.progress.c_str());
     unlink(paths.exit.c_str());

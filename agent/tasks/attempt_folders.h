@@ -1,7 +1,8 @@
 // Where attempts live on the node:
 //
 //   <state_dir>/attempts/<job>.<attempt>/
-//     stdout, stderr   logs, bounded (attempt_log.h); kept when the attempt has ended
+//     stdout, stderr   logs, bounded (attempt_log.h), each with its times; kept when the attempt
+//                      has ended
 //     task.json        the attempt's record, until schedulerd has acknowledged its end: what the
 //                      next agentd must know to go on with it
 //     progress         what it has done so far, for the next agentd too
@@ -95,6 +96,8 @@ class AttemptFolders {
   std::optional<ProcessExit> ReadExit(const AttemptKey& key) const;
   std::string FolderOf(const AttemptKey& key) const;
 
+  // Where what was written at `since_unix_ns` or later begins; the end if nothing was.
+  int64_t FindOffset(const Name& name, LogKind kind, int64_t since_unix_ns) const;
   // At most `limit` bytes from `offset`. NotFound if the node keeps no such log; OutOfRange if
   // offset or limit is negative.
   absl::StatusOr<LogChunk> ReadLog(const Name& name, LogKind kind, int64_t offset,

@@ -15,6 +15,9 @@
 namespace pipefill {
 namespace {
 
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kNow = 1'700'000'000 * kSecond;
+
 class AttemptLogTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -28,8 +31,10 @@ class AttemptLogTest : public ::testing::Test {
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);
     note_ = LogCutNote(size_max_bytes);
-    copy_.emplace(log_.reader.get(), log_.file.get(),
-                  LogLimit{.size_max_bytes = size_max_bytes, .cut_note = note_.c_str()});
+    copy_.emplace(
+        LogCopy::Descriptors{
+            .reader = log_.reader.get(), .file = log_.file.get(), .times = log_.times.get()},
+        LogLimit{.size_max_bytes = size_max_bytes, .cut_note = note_.c_str()});
   }
   void Print(const std::string& text) {
     ASSERT_EQ(write(log_.writer.get(), text.data(), text.size()),
@@ -50,10 +55,10 @@ class AttemptLogTest : public ::testing::Test {
 TEST_F(AttemptLogTest, KeepsWhatIsPrintedWhileTheTaskRuns) {
   Create(100);
   Print("one\n");
-  copy_->Copy(LogCopy::kTurnBytes);
+  copy_->Copy(LogCopy::kTurnBytes, kNow);
   EXPECT_EQ(Kept(), "one\n");
   Print("two\n");
-  copy_->Copy(LogCopy::kTurnBytes);
+  copy_->Copy(LogCopy::kTurnBytes, kNow);
   EXPECT_EQ(Kept(), "one\ntwo\n");
   EXPECT_FALSE(copy_->is_over());
 }
@@ -62,7 +67,7 @@ TEST_F(AttemptLogTest, TakesWhatIsLeftInThePipeAtTheEnd) {
   Create(100);
   Print("last words");
   log_.writer.Close();
-  copy_->Copy(LogCopy::kFinishBytes);
+  copy_->Copy(LogCopy::kFinishBytes, kNow);
   EXPECT_EQ(Kept(), "last words");
   EXPECT_TRUE(copy_->is_over());
 }
@@ -71,7 +76,7 @@ TEST_F(AttemptLogTest, ReturnsEvenIfAnEscapedProcessHoldsThePipe) {
   Create(100);
   const FileDescriptor escaped(dup(log_.writer.get()));
   log_.writer.Close();
-  copy_->Copy(LogCopy::kFinishBytes);
+  copy_->Copy(LogCopy::kFinishBytes, kNow);
   EXPECT_FALSE(copy_->is_over());
 }
 
@@ -82,10 +87,10 @@ TEST_F(AttemptLogTest, CutsAtTheBoundAndSaysSoOnce) {
   Print("more");
   const std::string expected =
       "0123456789\n[pipefill: output beyond 10 B was dropped; see log_max of agentd]\n";
-  copy_->Copy(LogCopy::kTurnBytes);
+  copy_->Copy(LogCopy::kTurnBytes, kNow);
   EXPECT_EQ(Kept(), expected);
   Print("even more");
-  copy_->Copy(LogCopy::kTurnBytes);
+  copy_->Copy(LogCopy::kTurnBytes, kNow);
   EXPECT_EQ(Kept(), expected);
 }
 
@@ -94,7 +99,7 @@ TEST_F(AttemptLogTest, GoesOnReadingBeyondTheBoundSoThatTheTaskNeverBlocks) {
   // Together far more than a pipe holds.
   for (int i = 0; i < 100; ++i) {
     Print(std::string(16 * 1024, 'x'));
-    copy_->Copy(LogCopy::kTurnBytes);
+    copy_->Copy(LogCopy::kTurnBytes, kNow);
   }
   EXPECT_EQ(Kept().substr(0, 11), "xxxxxxxxxx\n");
 }
@@ -102,14 +107,33 @@ TEST_F(AttemptLogTest, GoesOnReadingBeyondTheBoundSoThatTheTaskNeverBlocks) {
 TEST_F(AttemptLogTest, GoesOnReadingWhenTheDiskIsFullAndRemembersWhy) {
   Create(100);
   const FileDescriptor full(open("/dev/full", O_WRONLY | O_CLOEXEC));
-  LogCopy copy(log_.reader.get(), full.get(), {.size_max_bytes = 100, .cut_note = ""});
+  LogCopy copy({.reader = log_.reader.get(), .file = full.get(), .times = full.get()},
+               {.size_max_bytes = 100, .cut_note = ""});
   Print("text");
-  copy.Copy(LogCopy::kTurnBytes);
+  copy.Copy(LogCopy::kTurnBytes, kNow);
   Print("more text");
-  copy.Copy(LogCopy::kTurnBytes);
+  copy.Copy(LogCopy::kTurnBytes, kNow);
   EXPECT_EQ(copy.error_number(), ENOSPC);
   char byte = 0;
   EXPECT_EQ(read(log_.reader.get(), &byte, 1), -1);
+}
+
+TEST_F(AttemptLogTest, KnowsWhereWhatIsNewBegins) {
+  Create(100);
+  for (int second = 0; second < 10; ++second) {
+    Print("0123");
+    copy_->Copy(LogCopy::kTurnBytes, kNow + second * kSecond);
+    // Soon after: no entry of its own.
+    Print("4567");
+    copy_->Copy(LogCopy::kTurnBytes, kNow + second * kSecond + kSecond / 2);
+  }
+  EXPECT_EQ(FindLogOffset(path_, kNow - kSecond), 0);
+  EXPECT_EQ(FindLogOffset(path_, kNow), 0);
+  EXPECT_EQ(FindLogOffset(path_, kNow + 4 * kSecond), 32);
+  // From half a second later on the entry before it may still hold something.
+  EXPECT_EQ(FindLogOffset(path_, kNow + 4 * kSecond + kSecond / 2), 32);
+  EXPECT_EQ(FindLogOffset(path_, kNow + 10 * kSecond), INT64_MAX);
+  EXPECT_EQ(FindLogOffset(path_ + ".no", kNow), 0);
 }
 
 TEST_F(AttemptLogTest, NamesTheFileThatCannotBeMade) {

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,10 +20,10 @@ namespace {
 // Where the keeper has its descriptors; the task inherits them and loses them at exec.
 constexpr int kReport = 3;
 constexpr int kFolder = 4;
-constexpr KeptStream kOutput = {.reader = 5, .file = 6, .writer = 7};
-constexpr KeptStream kError = {.reader = 8, .file = 9, .writer = 10};
-constexpr int kNull = 11;
-constexpr unsigned kFirstForeign = 12;
+constexpr KeptStream kOutput = {.reader = 5, .file = 6, .writer = 7, .times = 8};
+constexpr KeptStream kError = {.reader = 9, .file = 10, .writer = 11, .times = 12};
+constexpr int kNull = 13;
+constexpr unsigned kFirstForeign = 14;
 static_assert(kFirstForeign <= kPlanDescriptorMin);
 
 // How often the keeper looks by itself if the kernel has no descriptors for processes.
@@ -38,6 +39,7 @@ void TakeStream(const KeptStream& from, const KeptStream& to) {
   dup3(from.reader, to.reader, O_CLOEXEC);
   dup3(from.file, to.file, O_CLOEXEC);
   dup3(from.writer, to.writer, O_CLOEXEC);
+  dup3(from.times, to.times, O_CLOEXEC);
 }
 
 void TakeDescriptors(const KeeperPlan& plan) {
@@ -112,6 +114,16 @@ bool HasEnded(pid_t task, siginfo_t* info) {
          info->si_pid != 0;
 }
 
+int64_t UnixNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+LogCopy::Descriptors DescriptorsOf(const KeptStream& stream) {
+  return {.reader = stream.reader, .file = stream.file, .times = stream.times};
+}
+
 // Copies logs until the task has ended.
 void Attend(pid_t task, LogCopy* output, LogCopy* error, siginfo_t* info) {
   const int task_descriptor = static_cast<int>(syscall(SYS_pidfd_open, task, 0));
@@ -121,8 +133,8 @@ void Attend(pid_t task, LogCopy* output, LogCopy* error, siginfo_t* info) {
         {.fd = output->is_over() ? -1 : kOutput.reader, .events = POLLIN, .revents = 0},
         {.fd = error->is_over() ? -1 : kError.reader, .events = POLLIN, .revents = 0}};
     poll(entries, 3, task_descriptor < 0 ? kLookMs : -1);
-    if (entries[1].revents != 0) output->Copy(LogCopy::kTurnBytes);
-    if (entries[2].revents != 0) error->Copy(LogCopy::kTurnBytes);
+    if (entries[1].revents != 0) output->Copy(LogCopy::kTurnBytes, UnixNs());
+    if (entries[2].revents != 0) error->Copy(LogCopy::kTurnBytes, UnixNs());
   }
 }
 
@@ -147,15 +159,15 @@ void Attend(pid_t task, LogCopy* output, LogCopy* error, siginfo_t* info) {
   if (task == 0) RunTask(plan, keeper);
   for (const int fd : {kReport, kOutput.writer, kError.writer, kNull}) close(fd);
 
-  LogCopy output(kOutput.reader, kOutput.file, plan.log_limit);
-  LogCopy error(kError.reader, kError.file, plan.log_limit);
+  LogCopy output(DescriptorsOf(kOutput), plan.log_limit);
+  LogCopy error(DescriptorsOf(kError), plan.log_limit);
   siginfo_t info = {};
   Attend(task, &output, &error, &info);
   kill(-task, SIGKILL);
   // Reaped by somebody else, which cannot be: better say nothing than a wrong end.
   if (info.si_pid == 0) kill(keeper, SIGKILL);
-  output.Copy(LogCopy::kFinishBytes);
-  error.Copy(LogCopy::kFinishBytes);
+  output.Copy(LogCopy::kFinishBytes, UnixNs());
+  error.Copy(LogCopy::kFinishBytes, UnixNs());
 
   ExitRecord record;
   record.log_error = output.error_number() != 0 ? output.error_number() : error.error_number();

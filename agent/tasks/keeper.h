@@ -37,11 +37,12 @@ struct StartNews {
   pid_t task = 0;  // with kForked
 };
 
-// Ends of a log's pipe, and its file.
+// Ends of a log's pipe, its file and that of its times.
 struct KeptStream {
   int reader = -1;
   int file = -1;
   int writer = -1;
+  int times = -1;
 };
 
 // Everything the keeper needs, made before the fork. Descriptors lie at kPlanDescriptorMin and

@@ -65,14 +65,17 @@ absl::StatusOr<Pipe> MakeReportPipe() {
 
 absl::StatusOr<LogPipe> MakeHighLogPipe(const std::string& path) {
   ASSIGN_OR_RETURN(LogPipe log, MakeLogPipe(path));
-  for (FileDescriptor* end : {&log.file, &log.reader, &log.writer}) {
+  for (FileDescriptor* end : {&log.file, &log.reader, &log.writer, &log.times}) {
     ASSIGN_OR_RETURN(*end, MoveUp(end->get()));
   }
   return log;
 }
 
 KeptStream StreamOf(const LogPipe& log) {
-  return {.reader = log.reader.get(), .file = log.file.get(), .writer = log.writer.get()};
+  return {.reader = log.reader.get(),
+          .file = log.file.get(),
+          .writer = log.writer.get(),
+          .times = log.times.get()};
 }
 
 std::string PathOf(const std::vector<std::string>& environment) {
@@ -277,8 +280,8 @@ void Process::OnKeeperGone() {
   if (const std::optional<ExitRecord> record = ReadExitRecord(folder_); record.has_value()) {
     exit = record->exit;
     if (record->log_error != 0) {
-      spdlog::warn("log_stopped folder={} error=\"{}\"", folder_,
-                   ErrnoStatus(record->log_error, "write").message());
+      exit->log_error = std::string(ErrnoStatus(record->log_error, "write").message());
+      spdlog::warn("log_stopped folder={} error=\"{}\"", folder_, exit->log_error);
     }
   }
   // Taken out first: it may destroy this.

@@ -123,6 +123,15 @@ TEST_F(LauncherTest, ReportsStartThenExitCode) {
   EXPECT_EQ(exit_->signal, 0);
 }
 
+TEST_F(LauncherTest, FullDiskOfLogsStopsTheLogNotTheProgramAndIsTold) {
+  std::filesystem::create_symlink("/dev/full", folder_ + "/output");
+  ASSERT_TRUE(Launch(RequestFor({"sh", "-c", "echo lost; echo kept >&2; exit 7"})).ok());
+  ASSERT_TRUE(WaitForExit());
+  EXPECT_EQ(exit_->exit_code, 7);
+  EXPECT_THAT(exit_->log_error, HasSubstr("No space left on device"));
+  EXPECT_EQ(Text(folder_ + "/errors"), "kept\n");
+}
+
 TEST_F(LauncherTest, HandsOnTheExitCodeOfAFailingProgram) {
   ASSERT_TRUE(Launch(RequestFor({"sh", "-c", "exit 7"})).ok());
   ASSERT_TRUE(WaitForExit());
@@ -238,10 +247,10 @@ TEST_F(LauncherTest, KeeperHasTheTaskAsItsOnlyChildAndOnlyDescriptorsOfItsOwn) {
   ASSERT_TRUE(WaitForStart());
   EXPECT_EQ(process_->pid(), forked_pid_);
   EXPECT_EQ(ReadProcess(process_->pid())->parent, process_->keeper().pid);
-  // 0 to 2, the folder, four of the logs, and one for the task.
+  // 0 to 2, the folder, six of the logs and their times, and one for the task.
   const std::filesystem::path folder = absl::StrCat("/proc/", process_->keeper().pid, "/fd");
   EXPECT_TRUE(runner_.RunUntil(
-      [&] { return std::distance(std::filesystem::directory_iterator(folder), {}) == 9; }));
+      [&] { return std::distance(std::filesystem::directory_iterator(folder), {}) == 11; }));
 }
 
 TEST_F(LauncherTest, TaskDiesWithItsKeeperAndNobodyKnowsHow) {

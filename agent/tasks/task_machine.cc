@@ -15,6 +15,10 @@ namespace {
 // What lies longer between two looks was not looked at: agentd itself stood still.
 constexpr absl::Duration kLookMax = absl::Seconds(1);
 
+std::string LogNote(const ProcessExit& exit) {
+  return exit.log_error.empty() ? "" : absl::StrCat("; its log ends early: ", exit.log_error);
+}
+
 }  // namespace
 
 bool TaskMachine::is_running() const {
@@ -210,11 +214,11 @@ TaskActions TaskMachine::OnExited(const ProcessExit& exit) {
   } else if (exit.signal != 0) {
     end_ = {.cause = EndCause::kSignalled,
             .signal = exit.signal,
-            .text = absl::StrCat("ended by signal ", exit.signal)};
+            .text = absl::StrCat("ended by signal ", exit.signal, LogNote(exit))};
   } else {
     end_ = {.cause = EndCause::kExited,
             .exit_code = exit.exit_code,
-            .text = absl::StrCat("exit code ", exit.exit_code)};
+            .text = absl::StrCat("exit code ", exit.exit_code, LogNote(exit))};
   }
   phase_ = TaskPhase::kEnded;
   return {TaskAction::kReportEnded};
@@ -254,8 +258,10 @@ TaskActions TaskMachine::KillFor(EndCause cause, std::string text, Instant now) 
 }
 
 AttemptEnd TaskMachine::EndOfStopped(const ProcessExit& exit) const {
-  return {
-      .cause = stop_cause_, .exit_code = exit.exit_code, .signal = exit.signal, .text = stop_text_};
+  return {.cause = stop_cause_,
+          .exit_code = exit.exit_code,
+          .signal = exit.signal,
+          .text = stop_text_ + LogNote(exit)};
 }
 
 }  // namespace pipefill

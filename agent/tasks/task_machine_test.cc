@@ -230,6 +230,12 @@ TEST(TaskMachineTest, AllowsMemoryUpToTheCapAndNamesBothNumbersAbove) {
   EXPECT_EQ(machine.end().text, "out_of_memory (cap 1000 B, peak 1 KiB)");
 }
 
+TEST(TaskMachineTest, LogThatEndsEarlyIsToldWithTheEnd) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  machine.OnExited({.exit_code = 3, .log_error = "write: No space left on device"});
+  EXPECT_EQ(machine.end().text, "exit code 3; its log ends early: write: No space left on device");
+}
+
 TEST(TaskMachineTest, KillOfTheKernelEndsTheWholeTaskForItsMemory) {
   TaskMachine machine = MachineIn(TaskPhase::kUnattached);
   EXPECT_THAT(machine.OnMemoryKilled(kMemoryCap, AtMs(0)), ElementsAre(TaskAction::kKill));

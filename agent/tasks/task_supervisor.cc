@@ -315,6 +315,8 @@ void TaskSupervisor::OnUnitSeen(const AttemptKey& key, UnitView unit) {
 
 void TaskSupervisor::Tick(const ProcessTable* everything) {
   for (auto& [key, task] : tasks_) WatchTask(*task, everything);
+  // Groups of tasks that have ended, whose last processes were still on their way out then.
+  if (everything != nullptr) options_.groups.Sweep(LiveKeys());
 }
 
 void TaskSupervisor::WatchTask(Task& task, const ProcessTable* everything) {
@@ -421,7 +423,6 @@ void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<Process
     live_names.emplace(live_key.job, live_key.attempt);
   }
   folders_.Prune(live_names);
-  options_.groups.Sweep(LiveKeys());
 }
 
 void TaskSupervisor::ReportEnd(Task& task) {

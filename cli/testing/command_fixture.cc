@@ -58,6 +58,7 @@ class FakeClient : public SchedulerClient {
 
   absl::StatusOr<v1::ReadContentResponse> ReadContent(
       const v1::ReadContentRequest& request) override {
+    scheduler_.log_since_unix_ns = request.since_unix_ns();
     if (!scheduler_.content_error.ok()) return scheduler_.content_error;
     const auto found =
         scheduler_.logs.find({request.kind(), {request.job_id(), request.attempt()}});

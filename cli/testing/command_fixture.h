@@ -56,6 +56,7 @@ struct FakeScheduler {
   std::vector<v1::SubmitJobRequest> submitted;
   std::vector<int64_t> cancelled;
   std::vector<v1::MoveJobRequest> moved;
+  int64_t log_since_unix_ns = 0;  // of the last log that was asked for
   std::string bubbles_main_job;
   std::vector<v1::UpdateMainJobRequest> updated;
 };

@@ -17,7 +17,7 @@ std::string ReadSmallFile(const std::string& path) {
 
 std::string ReadSmallFile(int descriptor) {
   std::string text;
-  std::array<char, 4096> part;
+  std::array<char, 4096> part = {};
   for (;;) {
     const ssize_t count =
         pread(descriptor, part.data(), part.size(), static_cast<off_t>(text.size()));

@@ -199,6 +199,7 @@ absl::StatusOr<v1::ReadContentRequest> ReadContentSpec(const v1::ReadContentRequ
       return Bad("kind", "is missing or not known: STDOUT, STDERR or TRACE");
   }
   if (request.offset() < 0) return Bad("offset", "is negative");
+  if (request.since_unix_ns() < 0) return Bad("since_unix_ns", "is negative");
   if (request.limit() < 0 || request.limit() > kContentMax) {
     return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kContentMax));
   }

@@ -36,7 +36,6 @@ class ProcessJobTest : public ::testing::Test {
     config_.set_scheduler(scheduler_->address());
     config_.set_socket(folder_ + "/agentd.sock");
     config_.set_state_dir(folder_ + "/state");
-    config_.set_keep_tasks_at_stop(true);
     config_.set_processes_max(64);
     config_.set_process_gate(std::filesystem::absolute("client/process/pipefill-process").string());
     v1::DeviceConfig& device = *config_.add_devices();
@@ -148,6 +147,7 @@ TEST_F(ProcessJobTest, ProgramDoesNothingWhileThereIsNoMainJob) {
 }
 
 TEST_F(ProcessJobTest, ProgramGoesOnUnderTheNextAgentd) {
+  config_.set_keep_tasks_at_stop(true);
   StartAgent();
   StartRank();
   Launch("while [ ! -e $AT/go ]; do echo x >> $AT/count; done; exit 5");
