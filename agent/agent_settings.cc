@@ -61,7 +61,7 @@ absl::StatusOr<PredictorOptions> ReadPredictor(const v1::PredictorConfig& config
                             ? std::min(options.samples_min, options.samples_max)
                             : static_cast<size_t>(config.samples_min());
   ASSIGN_OR_RETURN(options.bubble_min,
-                   DurationOf("predictor.bubble_min", config.bubble_min(), "200us"));
+                   DurationOf("predictor.bubble_min", config.bubble_min(), "100us"));
   return options;
 }
 

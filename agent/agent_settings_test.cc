@@ -35,7 +35,7 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_EQ(settings->window.hold_out.one_in_late, 64u);
   EXPECT_EQ(settings->predictor.samples_max, 64u);
   EXPECT_EQ(settings->predictor.samples_min, 8u);
-  EXPECT_EQ(settings->predictor.bubble_min, absl::Microseconds(200));
+  EXPECT_EQ(settings->predictor.bubble_min, absl::Microseconds(100));
   EXPECT_EQ(settings->controller.budget_ppm, 10'000u);
   EXPECT_EQ(settings->controller.overrun_ratio_min, 0.02);
   EXPECT_EQ(settings->controller.overrun_ratio_max, 0.5);

@@ -33,6 +33,11 @@ Json ProgressJson(const v1::FillProgress& progress) {
   json["bubbles_skipped"] = progress.bubbles_skipped();
   json["overstays"] = progress.overstays();
   json["freezes"] = progress.freezes();
+  json["checkpoints"] = progress.checkpoints();
+  json["checkpoint_failures"] = progress.checkpoint_failures();
+  json["checkpoint_ns"] = progress.checkpoint_ns();
+  json["checkpoint_unix_ns"] = progress.checkpoint_unix_ns();
+  SetUnlessEmpty(json, "resumed_from", progress.resumed_from());
   return json;
 }
 

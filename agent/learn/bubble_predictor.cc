@@ -14,6 +14,8 @@ namespace {
 // Lengths needed after a change: they are what shows it.
 constexpr size_t kSamplesAfterChange = 4;
 constexpr double kMemoryShare = 0.1;
+// Waits for a neighbour that is mostly ready are short but for a few, which hold most of the time.
+constexpr double kLongShare = 0.9;
 // Of the memory that is free, this part stays untouched.
 constexpr int64_t kHeadRoomParts = 20;
 // Lengths that wait. A rank that never ends its iteration is learned from all the same.
@@ -198,7 +200,7 @@ size_t BubblePredictor::SamplesNeeded(const Slot& slot) const {
 void BubblePredictor::RebuildStarts(Slot& slot) const {
   const std::vector<int64_t>& sorted = slot.lengths.sorted();
   const int64_t shortest_ns = absl::ToInt64Nanoseconds(options_.bubble_min);
-  const bool is_short = slot.lengths.Quantile(0.5) < shortest_ns;
+  const bool is_short = slot.lengths.Quantile(kLongShare) < shortest_ns;
   StartPlan best;
   best.latest_ns.fill(kNever);
   const bool is_static = static_share_ > 0.0;

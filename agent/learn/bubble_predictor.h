@@ -4,8 +4,8 @@
 //   lengths of a usual iteration --> last 64 --> set aside the far too long
 //                                                    --> table of latest starts, less the guard
 //
-// A slot is offered when samples_min lengths are kept (a few, once it was offered before), their
-// median reaches bubble_min, and some unit keeps the promise.
+// A slot is offered when samples_min lengths are kept (a few, once it was offered before), one in
+// ten of them reaches bubble_min, and some unit keeps the promise.
 //   - Iterations of another kind (the first, an evaluation, a checkpoint: iteration_filter.h) teach
 //     nothing: lengths wait for the end of their iteration, and are dropped there. Of a rank that
 //     reports no iterations the first length of each slot is dropped instead.
@@ -52,7 +52,7 @@ struct PredictorOptions {
   size_t samples_max = 64;
   // At most samples_max.
   size_t samples_min = 8;
-  absl::Duration bubble_min = absl::Microseconds(200);
+  absl::Duration bubble_min = absl::Microseconds(100);
   double outlier_ratio = 5.0;
   // Unit lengths, growing.
   UnitLadder unit_ns = kDefaultUnitLadder;
@@ -64,7 +64,7 @@ struct PredictorOptions {
 enum class OfferVerdict : uint8_t {
   kYes = 1,
   kTooFew = 2,     // seen too few times
-  kTooShort = 3,   // median below bubble_min
+  kTooShort = 3,   // hardly any as long as bubble_min
   kUncertain = 4,  // no unit length keeps the promise, or the iteration is not a usual one
 };
 

@@ -57,7 +57,7 @@ TEST(BubblePredictorTest, LearnsEverySlotByItself) {
   EXPECT_FALSE(predictor.WindowOf(kSlot + 1).is_offered);
 }
 
-TEST(BubblePredictorTest, DoesNotOfferBubblesWithAShortMedian) {
+TEST(BubblePredictorTest, DoesNotOfferShortBubbles) {
   BubblePredictor predictor({.bubble_min = absl::Milliseconds(2)});
   Learn(predictor, 2 * kMs - 1, 64);
   EXPECT_FALSE(predictor.WindowOf(kSlot).is_offered);
@@ -175,7 +175,7 @@ TEST(BubblePredictorTest, OffersTheLongKindAlsoWhereTheMedianIsShort) {
   LearnTwoKinds(predictor);
   Learn(predictor, 110'000, 10);
   EXPECT_TRUE(predictor.WindowOf(kSlot).is_offered);
-  Learn(predictor, 110'000, 52);
+  Learn(predictor, 90'000, 58);
   EXPECT_EQ(predictor.WindowOf(kSlot).verdict, OfferVerdict::kTooShort);
 }
 

@@ -16,6 +16,19 @@ constexpr double kOverrunHeadRoom = 0.9;
 // Lambda this close to its least counts as there.
 constexpr double kNearLeast = 1.5;
 
+double RatioOf(int64_t part_ns, int64_t whole_ns) {
+  return whole_ns == 0 ? 0.0 : static_cast<double>(part_ns) / static_cast<double>(whole_ns);
+}
+
+// A standard error up to this share of the budget is small enough to steer by the estimate itself.
+constexpr double kTight = 0.5;
+
+// What to steer by. A wide interval says little, and must not move lambda by its noise: what
+// overrun can cost is bounded by its target.
+double WithoutNoise(const SlowdownEstimate& estimate, double budget) {
+  return estimate.slowdown - std::max(0.0, estimate.standard_error() - kTight * budget);
+}
+
 std::string InPercent(const SlowdownEstimate& estimate) {
   return absl::StrFormat("slowdown %.3g %% (95 %%: %.3g .. %.3g %%)", 100 * estimate.slowdown,
                          100 * estimate.low, 100 * estimate.high);
@@ -43,6 +56,7 @@ bool SlowdownController::OnIteration(const ControlledIteration& iteration, Insta
       break;
     case IterationFill::kFilled:
       ++filled_;
+      filled_ns_ += iteration.sample.length_ns;
       bubble_ns_ += iteration.bubble_ns;
       overrun_ns_ += iteration.overrun_ns;
       break;
@@ -76,27 +90,33 @@ bool SlowdownController::SetBudget(double budget, Instant now) {
 }
 
 void SlowdownController::Decide(Instant now) {
-  control_.overrun_share =
-      bubble_ns_ == 0 ? 0.0 : static_cast<double>(overrun_ns_) / static_cast<double>(bubble_ns_);
-  hold_outs_ = filled_ = bubble_ns_ = overrun_ns_ = 0;
+  control_.overrun_share = RatioOf(overrun_ns_, bubble_ns_);
+  // At worst: every overrun of every rank delays the iteration.
+  const double overrun_cost = RatioOf(overrun_ns_, filled_ns_);
+  hold_outs_ = filled_ = filled_ns_ = bubble_ns_ = overrun_ns_ = 0;
   control_.estimate = estimator_.Estimate();
   const std::optional<SlowdownEstimate> recent = estimator_.Estimate(kRecent);
   double& lambda = control_.overrun_ratio;
+  const bool is_to_blame = overrun_cost > kToBlame * control_.budget;
   const bool is_least = lambda <= kNearLeast * options_.overrun_ratio_min;
   if (control_.estimate.has_value()) {
-    for (const SlowdownEstimate& estimate : {*control_.estimate, *recent}) {
-      const double bearable = is_least ? control_.budget : kFarOver * control_.budget;
-      if (estimate.low > bearable) return BackOff(estimate, now);
-    }
-    if (!is_least && IsOverBudget(*control_.estimate, *recent)) return Cut(*control_.estimate);
+    // The newest ones are few: by themselves they are believed at once only if they are far over.
+    const double far = kFarOver * control_.budget;
+    const double bearable = is_to_blame && !is_least ? far : control_.budget;
+    if (control_.estimate->low > bearable) return BackOff(*control_.estimate, now);
+    if (recent->low > (is_least ? control_.budget : far)) return BackOff(*recent, now);
+    const bool is_over = std::max(control_.estimate->low, recent->low) > control_.budget;
+    if (is_over && is_to_blame) return Cut(*control_.estimate);
   }
   if (control_.overrun_share > kOverrunTarget) {
     lambda *= std::max(kOverrunCut, kOverrunTarget / control_.overrun_share);
   } else if (control_.estimate.has_value()) {
-    const double dearest = std::max(control_.estimate->slowdown, recent->slowdown);
-    if (control_.estimate->slowdown > kTooClose * control_.budget) {
+    const double slowdown = WithoutNoise(*control_.estimate, control_.budget);
+    const double dearest = std::max(slowdown, WithoutNoise(*recent, control_.budget));
+    const bool is_cheap = dearest < kHeadRoom * control_.budget;
+    if (is_to_blame && slowdown > kTooClose * control_.budget) {
       lambda -= kRaise;
-    } else if (dearest < kHeadRoom * control_.budget &&
+    } else if ((is_cheap || !is_to_blame) &&
                control_.overrun_share < kOverrunHeadRoom * kOverrunTarget) {
       lambda += kRaise;
     }
@@ -107,11 +127,6 @@ void SlowdownController::Decide(Instant now) {
     debt_ = absl::ZeroDuration();
   }
   Describe();
-}
-
-bool SlowdownController::IsOverBudget(const SlowdownEstimate& all,
-                                      const SlowdownEstimate& recent) const {
-  return all.slowdown - all.standard_error() > control_.budget || recent.low > control_.budget;
 }
 
 void SlowdownController::Cut(const SlowdownEstimate& estimate) {

@@ -1,20 +1,24 @@
 // Holds what filling costs one main job to its budget: moves lambda, the promised overrun per unit
 // time of all its bubbles, and stops filling where that is not enough.
 //
-//                  cost over the budget with confidence, lambda low already; or far over it
+//       cost over the budget with confidence, and lambda low already or not to blame; or far over
+//       it
 //   filling ---------------------------------------------------------------> backed off
 //      ^                                                                         |
 //      +------------- the wait is over, or the budget was raised ----------------+
 //                     lambda at its least, the estimate begins anew
 //
 // While filling it decides once per kDecideHoldOuts held-out or kDecideFilled filled iterations:
-//   - the estimate is over the budget by more than its standard error, or the newest kRecent
-//     comparisons are with their whole interval: lambda halves, the estimate begins anew;
+//   - the whole interval of the estimate, or of the newest kRecent comparisons, is over the budget:
+//     lambda halves, the estimate begins anew;
 //   - overrun took more than kOverrunTarget of the bubble time: lambda falls in proportion;
 //   - the estimate is close to the budget: lambda falls by kRaise;
 //   - estimate, newest comparisons and overrun are well under: lambda rises by kRaise. Never
-//   without
-//     an estimate.
+//     without an estimate.
+// Of an estimate with a wide interval as much is taken off first as its noise may have added.
+// All lambda can change is overrun. While that takes less than kToBlame of the budget, a slowdown
+// has other causes (caches, memory bandwidth, tasks that lie): lambda does not fall for it, and a
+// confident one stops filling at once.
 //
 // The wait begins at back_off_min, doubles up to back_off_max, and is never shorter than it takes
 // to make good what was lost above the budget: so over tries and waits together the budget holds,
@@ -43,6 +47,8 @@ inline constexpr double kRaise = 0.02;
 // above the second: so that what it settles at is below the budget, not around it.
 inline constexpr double kHeadRoom = 0.7;
 inline constexpr double kTooClose = 0.9;
+// Overrun per iteration time from which on it is worth lowering lambda, as a share of the budget.
+inline constexpr double kToBlame = 0.25;
 // Overrun per bubble time; the product promises 3 %.
 inline constexpr double kOverrunTarget = 0.025;
 inline constexpr size_t kRecent = 16;
@@ -85,7 +91,6 @@ class SlowdownController {
 
  private:
   void Decide(Instant now);
-  bool IsOverBudget(const SlowdownEstimate& all, const SlowdownEstimate& recent) const;
   void Cut(const SlowdownEstimate& estimate);
   void BackOff(const SlowdownEstimate& estimate, Instant now);
   void Retry();
@@ -101,6 +106,7 @@ class SlowdownController {
   // Since the last decision.
   int64_t hold_outs_ = 0;
   int64_t filled_ = 0;
+  int64_t filled_ns_ = 0;
   int64_t bubble_ns_ = 0;
   int64_t overrun_ns_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace pipefill {
 namespace {
 
@@ -31,8 +33,8 @@ class SlowdownControllerTest : public testing::Test {
         {.sample = {.number = next_++,
                     .length_ns = length_ns,
                     .kind = control().is_backed_off ? IterationFill::kNeither : kind},
-         .bubble_ns = 1'000'000,
-         .overrun_ns = static_cast<int64_t>(1e6 * overrun_share)},
+         .bubble_ns = length_ns / 2,
+         .overrun_ns = static_cast<int64_t>(static_cast<double>(length_ns / 2) * overrun_share)},
         now_);
   }
   absl::Duration TakeUntilBackedOff(double slowdown) {
@@ -86,6 +88,31 @@ TEST_F(SlowdownControllerTest, HoldsLambdaBetweenEnoughAndTooMuch) {
   EXPECT_EQ(control().overrun_ratio, kStart);
 }
 
+// Long iterations on a noisy machine: intervals of several budgets, which by chance lie mostly
+// above it now and then.
+TEST(SlowdownController, NoiseAloneDoesNotKeepLambdaLow) {
+  double sum = 0;
+  constexpr int kSeeds = 20;
+  constexpr int kGroups = 100;
+  for (unsigned seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937 chance(seed);
+    std::normal_distribution<double> noise(1.0, 0.15);
+    SlowdownController controller({}, kStart, kBudget);
+    for (uint64_t i = 0; i < kGroup * kGroups; ++i) {
+      const bool is_held_out = i % kGroup == 8;
+      controller.OnIteration(
+          {.sample = {.number = i,
+                      .length_ns = static_cast<int64_t>(kIterationNs * noise(chance)),
+                      .kind = is_held_out ? IterationFill::kHeldOut : IterationFill::kFilled},
+           .bubble_ns = 1'000'000,
+           .overrun_ns = 5'000},
+          Instant::FromNs(1 + static_cast<int64_t>(i) * kIterationNs));
+      if (is_held_out) sum += controller.control().overrun_ratio;
+    }
+  }
+  EXPECT_GT(sum / (kSeeds * kGroups), 0.33);
+}
+
 TEST_F(SlowdownControllerTest, DoesNotRaiseWithoutHoldOuts) {
   TakeUnheld(2000, 0.001);
   EXPECT_EQ(control().overrun_ratio, kStart);
@@ -110,6 +137,19 @@ TEST_F(SlowdownControllerTest, HalvesLambdaOverTheBudgetAndMeasuresAnew) {
   EXPECT_FALSE(control().is_backed_off);
   Take(kGroup * 7, 0.0);
   EXPECT_EQ(control().overrun_ratio, kStart / 2);
+}
+
+TEST_F(SlowdownControllerTest, LeavesLambdaAloneWhereOverrunIsNotToBlame) {
+  Take(kGroup * 100, 0.0095, 0.001);
+  EXPECT_EQ(control().overrun_ratio, 0.5);
+  EXPECT_FALSE(control().is_backed_off);
+}
+
+TEST_F(SlowdownControllerTest, StopsAtOnceWhereLessOverrunWouldNotHelp) {
+  while (!control().is_backed_off && next_ < static_cast<uint64_t>(kGroup * 13)) {
+    TakeOne(next_ % kGroup == 8, 0.015, 0.001);
+  }
+  EXPECT_TRUE(control().is_backed_off);
 }
 
 TEST_F(SlowdownControllerTest, StopsOverTheBudgetOnceLambdaIsLow) {

@@ -394,7 +394,7 @@ def main():
     parser.add_argument("--rounds-second", type=int, default=6, help="of the part with gateonly and uncontrolled")
     parser.add_argument("--block-seconds", type=float, default=1.5)
     parser.add_argument("--warm-up", type=int, default=120, help="iterations before the first block")
-    parser.add_argument("--samples", type=int, default=1, help="of a microbatch of the main job")
+    parser.add_argument("--samples", type=int, default=3, help="of a microbatch of the main job")
     parser.add_argument("--long-seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
