@@ -138,6 +138,9 @@ TEST_F(JobShowTest, ShowsWhatAnAttemptWentOnFromAndHasSaved) {
             "  began with   checkpoint 3 of the attempt with fence 5, 12.3 s of work\n"
             "  checkpoints  7, the last one 2m1s ago, which took 12 ms\n"
             "  failed ones  1: its log says why\n");
+  const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
+  EXPECT_EQ(json["attempts"][0]["progress"]["checkpoints"], 7);
+  EXPECT_EQ(json["attempts"][0]["progress"]["resumed_from"], progress.resumed_from());
 }
 
 TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {

@@ -35,6 +35,11 @@ Json ProgressJson(const v1::FillProgress& progress) {
   json["freezes"] = progress.freezes();
   SetUnlessEmpty(json, "memory_guard", progress.memory_guard());
   SetUnlessEmpty(json, "stopped_by", progress.stopped_by());
+  json["checkpoints"] = progress.checkpoints();
+  json["checkpoint_failures"] = progress.checkpoint_failures();
+  json["checkpoint_ns"] = progress.checkpoint_ns();
+  json["checkpoint_unix_ns"] = progress.checkpoint_unix_ns();
+  SetUnlessEmpty(json, "resumed_from", progress.resumed_from());
   return json;
 }
 

@@ -48,6 +48,8 @@ class Parts:
         """task: what saves them; see _LibraryTask."""
         self._task = task
         self._hooks = {}  # name: (save, sync)
+        self.cursors = 0  # that say when what is in `outputs` counts
+        self.outputs = []
         self._loaded = None  # of the checkpoint that the job goes on from: {name: bytes}
         self._is_set = False
         self._interrupt = None
@@ -67,6 +69,11 @@ class Parts:
                 % (name, ", ".join(sorted(self._loaded))))
         load(self._loaded.pop(name))
         return True
+
+    def commit(self):
+        """A cursor has moved on: what has been written by now belongs to what is done."""
+        for output in self.outputs:
+            output.commit()
 
     def raise_interrupt(self):
         """Raises what went through a hook and is no error of it: KeyboardInterrupt, SystemExit."""

@@ -26,6 +26,7 @@ class DataCursor:
         self.task = default_task() if task is None else task
         self.total = total
         self.position = 0
+        self.task.parts.cursors += 1
         self.task.checkpoint(self._save, self._load, name=name)
 
     @property
@@ -50,7 +51,7 @@ class DataCursor:
                 yield begin, end
                 if record is not None:
                     record.write(b"%d %d\n" % (begin, end))
-                self.position = end
+                self.advance(end)
         finally:
             self.task.end_unit()
 
@@ -59,9 +60,14 @@ class DataCursor:
         try:
             while self.position < self.total and self.task.next_unit():
                 yield self.position
-                self.position += 1
+                self.advance(self.position + 1)
         finally:
             self.task.end_unit()
+
+    def advance(self, position):
+        """Samples up to there are done, and their results written. The loops over the cursor call it."""
+        self.position = position
+        self.task.parts.commit()
 
     def _save(self):
         return _POSITION.pack(self.position, self.total)
@@ -85,7 +91,8 @@ def elastic_range(total, n_min, n_max, label=0, record=None, task=None):
 
 
 class OutputFile:
-    """A file that only grows, and is as long as the job's checkpoint says when the job goes on.
+    """A file that only grows, and is as long as the job's checkpoint says when the job goes on: as long as
+    it was when the task's cursor moved on last; without a cursor, when it was saved.
 
     What an attempt wrote after its last checkpoint is not in the file of the next one. A stopped attempt
     that wakes up late writes into a file that nobody reads. Use as a context manager; register (make) it
@@ -97,7 +104,10 @@ class OutputFile:
         self.path = os.fspath(path)
         self._on_kept = on_kept
         self._file = None
+        self._committed = 0
         task = default_task() if task is None else task
+        self._parts = task.parts
+        self._parts.outputs.append(self)
         name = "output " + os.path.basename(self.path) if name is None else name
         if not task.checkpoint(self._save, self._load, self._sync, name=name):
             self._begin(0)
@@ -105,6 +115,11 @@ class OutputFile:
     def write(self, content):
         """Appends."""
         self._file.write(content)
+
+    def commit(self):
+        """What has been written by now counts."""
+        if not self._file.closed:
+            self._committed = self._file.tell()
 
     def close(self):
         """Flushes and syncs: the file is complete."""
@@ -119,12 +134,14 @@ class OutputFile:
         self.close()
 
     def _save(self):
-        self._file.flush()
-        return _LENGTH.pack(self._file.tell())
+        if self._parts.cursors == 0:
+            self.commit()
+        return _LENGTH.pack(self._committed)
 
     def _sync(self):
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def _load(self, state):
         self._begin(*_LENGTH.unpack(state))
@@ -133,6 +150,7 @@ class OutputFile:
         """A new file with the first `kept` bytes of the old one, in its place."""
         unfinished = self.path + ".unfinished"
         self._file = open(unfinished, "wb")  # pylint: disable=consider-using-with
+        self._committed = kept
         if kept > 0:
             self._keep(kept)
         self._sync()

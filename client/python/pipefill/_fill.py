@@ -62,7 +62,7 @@ class FillTask:
         self._has_handler = False
         self._closed = False
         self._task = _make_task(socket, round((unit_hint or 0) * 1e9))
-        self._parts = Parts(self._task)
+        self.parts = Parts(self._task)  # of its state, for this package alone
         if self._task.is_gated:
             self._handle_sigterm()
         atexit.register(self.close)
@@ -104,7 +104,7 @@ class FillTask:
         """Registers a part of the job's state, and gives it back to `load` at once if an earlier attempt
         has saved it. Returns whether it has. See pipefill.checkpoint().
         """
-        return self._parts.add(name, save, load, sync)
+        return self.parts.add(name, save, load, sync)
 
     def save(self):
         """Ends the unit in progress and saves now, if anything is new: for a program that is about to
@@ -112,13 +112,13 @@ class FillTask:
         """
         if not self._closed:
             self._task.save()
-            self._parts.raise_interrupt()
+            self.parts.raise_interrupt()
 
     def _wait(self, wait, *unit):
         try:
             while not (self._closed or self._is_terminated):
                 outcome = wait(*unit, _WAIT_NS)
-                self._parts.raise_interrupt()
+                self.parts.raise_interrupt()
                 if outcome == _STARTED:
                     return True
                 if outcome == _STOP:
