@@ -1,0 +1,168 @@
+// What the loop makes of agents: stale and repeated news, silence, returns, restarts.
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/loop_fixture.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+TEST_F(SchedulerLoopTest, StaleFenceIsAcknowledgedAndRefused) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey old = LastLaunched();
+  Say(1, EndOf(old, EndCause::kLost));
+  ASSERT_NE(LastLaunched(), old);
+  const size_t records = journal_.records().size();
+
+  Say(1, ExitOf(old, 0));
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kStarting);
+  EXPECT_EQ(journal_.records().size(), records);
+  EXPECT_EQ(agents_.All<AcknowledgeEnd>().back().attempt, old);
+}
+
+TEST_F(SchedulerLoopTest, RepeatedEndIsAcknowledgedAndIgnored) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Say(1, ExitOf(LastLaunched(), 0));
+  const size_t records = journal_.records().size();
+  Say(1, ExitOf(LastLaunched(), 0));
+  EXPECT_EQ(journal_.records().size(), records);
+  EXPECT_EQ(agents_.All<AcknowledgeEnd>().size(), 2U);
+  EXPECT_EQ(Get(1).phase, JobPhase::kSucceeded);
+}
+
+TEST_F(SchedulerLoopTest, SilentAgentIsGivenUpAndItsJobsGoOn) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Say(1, AttemptStarted{LastLaunched()});
+  time_->AdvanceBy(absl::Milliseconds(14'999));
+  EXPECT_EQ(Get(1).phase, JobPhase::kRunning);
+
+  time_->AdvanceBy(absl::Milliseconds(1));
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kPending);
+  EXPECT_EQ(Get(1).attempts[0].end.cause, EndCause::kLost);
+  ASSERT_EQ(agents_.closed_.size(), 1U);
+  EXPECT_EQ(agents_.closed_[0].first, SessionId(1));
+}
+
+TEST_F(SchedulerLoopTest, ReportsKeepAgentAlive) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  PassReporting(60);
+  EXPECT_EQ(Get(1).phase, JobPhase::kStarting);
+  EXPECT_TRUE(agents_.closed_.empty());
+}
+
+TEST_F(SchedulerLoopTest, OnlyHeardAgentsAreKeptAlive) {
+  DialIn(1);
+  PassReporting(10);
+  const size_t heard = agents_.All<KeepAgentAlive>().size();
+  EXPECT_GE(heard, 3U);
+  time_->AdvanceBy(absl::Seconds(5));
+  const size_t fading = agents_.All<KeepAgentAlive>().size();
+  time_->AdvanceBy(absl::Seconds(9));
+  EXPECT_EQ(agents_.All<KeepAgentAlive>().size(), fading);
+}
+
+TEST_F(SchedulerLoopTest, GivenUpAttemptThatComesBackIsStoppedWhileTheNewOneRuns) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey old = LastLaunched();
+  Say(1, AttemptStarted{old});
+  time_->AdvanceBy(absl::Seconds(15));
+
+  DialIn(2, {old});
+
+  const std::vector<StopAttempt> stops = agents_.All<StopAttempt>();
+  ASSERT_EQ(stops.size(), 1U);
+  EXPECT_EQ(stops[0].attempt, old);
+  EXPECT_EQ(stops[0].cause, EndCause::kLost);
+}
+
+TEST_F(SchedulerLoopTest, BrokenStreamKeepsAttemptForTheAgentsReturn) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Say(1, AttemptStarted{key});
+  ASSERT_TRUE(loop_->Post(StreamEnded{SessionId(1)}).ok());
+  time_->AdvanceBy(absl::Seconds(14));
+
+  DialIn(2, {key});
+  PassReporting(30, 2);
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kRunning);
+  EXPECT_EQ(Get(1).attempts.size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, SecondAgentOfTheSameNameIsRefused) {
+  DialIn(1);
+  DialIn(2, {}, "boot-2");
+  ASSERT_EQ(agents_.closed_.size(), 1U);
+  EXPECT_EQ(agents_.closed_[0].first, SessionId(2));
+  EXPECT_EQ(agents_.closed_[0].second.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SchedulerLoopTest, NewStreamOfTheSameAgentReplacesTheOld) {
+  DialIn(1);
+  DialIn(2);
+  ASSERT_EQ(agents_.closed_.size(), 1U);
+  EXPECT_EQ(agents_.closed_[0].first, SessionId(1));
+  Say(1, ReportFrom(1, {}));
+  EXPECT_EQ(ListDevices(*board_.Latest()).size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, MessageIsDoneOnlyWhenItIsDurable) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const size_t records = journal_.records().size();
+  bool is_done = false;
+  ASSERT_TRUE(loop_
+                  ->Post(AgentSaid{SessionId(1), AttemptStarted{LastLaunched()},
+                                   [&] {
+                                     is_done = true;
+                                     EXPECT_EQ(journal_.records().size(), records + 1);
+                                   }})
+                  .ok());
+  time_->RunReady();
+  EXPECT_TRUE(is_done);
+}
+
+// --- Restart ---
+
+TEST_F(SchedulerLoopTest, AfterRestartRunningAttemptGoesOn) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Say(1, AttemptStarted{key});
+  Restart();
+
+  DialIn(1, {key});
+  Say(1, ExitOf(key, 0));
+
+  EXPECT_EQ(Get(1).phase, JobPhase::kSucceeded);
+  EXPECT_EQ(Get(1).attempts.size(), 1U);
+}
+
+TEST_F(SchedulerLoopTest, AfterRestartLaunchThatWasLostIsRepeatedWithItsFence) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  const AttemptKey key = LastLaunched();
+  Restart();
+  EXPECT_TRUE(agents_.All<LaunchAttempt>().empty());
+  DialIn(1);
+  ASSERT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+  EXPECT_EQ(LastLaunched(), key);
+}
+
+TEST_F(SchedulerLoopTest, AfterRestartAttemptOfAgentThatStaysAwayIsLost) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  Restart();
+  time_->AdvanceBy(absl::Seconds(15));
+  EXPECT_EQ(Get(1).phase, JobPhase::kPending);
+}
+
+}  // namespace
+}  // namespace pipefill::scheduler
