@@ -327,7 +327,5 @@ TEST_F(SchedulerLoopTest, FailedJobIsTriedAgainAfterItsBackOff) {
   EXPECT_EQ(LastLaunched().attempt, AttemptNumber(2));
 }
 
-// --- Agents ---
-
 }  // namespace
 }  // namespace pipefill::scheduler
