@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "agent/device_state.h"
+#include "common/log.h"
 
 namespace pipefill {
 
