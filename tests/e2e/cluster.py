@@ -85,11 +85,12 @@ class Cluster:
         with open(self.path("address"), encoding="utf-8") as file:
             self.address = file.read().strip()
 
-    def start_agent(self, **more):
+    def start_agent(self, priority="idle", **more):
+        """priority: of tasks; at "normal" they get on when something else keeps the machine busy."""
         first, second = cores()
-        devices = [{"name": "cpu0", "backend": "cpu", "cores": first, "memory": "2GiB"}]
+        devices = [{"name": "cpu0", "backend": "cpu", "cores": first, "memory": "2GiB", "priority": priority}]
         if second != first:
-            devices.append({"name": "cpu1", "backend": "cpu", "cores": second, "memory": "2GiB"})
+            devices.append({**devices[0], "name": "cpu1", "cores": second})
         config = {
             "node": "node-a", "scheduler": self.address or "127.0.0.1:1", "socket": self.socket,
             "state_dir": self.path("agentd"), "python_path": SITE, "devices": devices,
