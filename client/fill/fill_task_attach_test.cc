@@ -1,11 +1,13 @@
 // A fill task and an agentd in another process: attaching, refusals, and the agentd after it.
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "client/fill/fill_task.h"
 #include "client/testing/fake_agent.h"
 #include "client/testing/fakes.h"
+#include "client/testing/memory_store.h"
 #include "client/testing/test_page.h"
 #include "gtest/gtest.h"
 
@@ -122,6 +124,33 @@ TEST_F(AttachedTest, GoesOnUnderTheNextAgentWithItsNumbers) {
   EXPECT_EQ(task_->stats().units, 2u);
   EXPECT_EQ(successor.task->units_done.load(), 1u);
   EXPECT_EQ(successor.task->units.written.load(), 1u);
+}
+
+// Unlike units, of which each agentd counts those that came over its own page.
+TEST_F(AttachedTest, TellsTheNextAgentOfAllItsSaves) {
+  RaiseGeneration(agent_, true);
+  Attach();
+  MemoryStore::Blobs blobs;
+  const SaveHooks hooks = {.save = [](std::string*) { return true; },
+                           .load = [](std::string_view) { return true; }};
+  ASSERT_TRUE(task_
+                  ->SetSaver(std::make_unique<Saver>(
+                      clock_, SaveSettings{.folder = "", .fence = 1, .bounds = {}}, hooks,
+                      std::make_unique<MemoryStore>(blobs)))
+                  .ok());
+  OpenBubble(agent_);
+  ASSERT_EQ(task_->NextUnit(0, 0), Outcome::kStarted);
+  ASSERT_TRUE(task_->SaveNow().ok());
+  EXPECT_EQ(agent_.task->saves_done.load(), 1u);
+  agent_.Kill();
+  FakeAgent successor(agent_.socket());
+  Offer(successor);
+  RaiseGeneration(successor, true);
+  OpenBubble(successor);
+  while (task_->NextUnit(0, 0) != Outcome::kStarted) {
+  }
+  EXPECT_EQ(successor.task->saves_done.load(), 1u);
+  EXPECT_EQ(successor.task->checkpoint_flags.load(), kCheckpointHooks);
 }
 
 TEST_F(AttachedTest, DialsWithPausesThatGrow) {
