@@ -23,8 +23,8 @@ import arithmetic  # noqa: E402
 arithmetic.prepare(os.environ)  # before torch is loaded
 
 import pipefill  # noqa: E402
+import pipefill.torch  # noqa: E402
 import torch  # noqa: E402
-from pipefill import _torch_checkpoint  # noqa: E402
 from torch import nn  # noqa: E402
 
 import classifier  # noqa: E402
@@ -74,7 +74,7 @@ class Training:
 
     def checkpoint(self, task: pipefill.FillTask) -> None:
         """Goes on from what an earlier attempt has saved, and saves from now on."""
-        _torch_checkpoint.checkpoint(task, model=self._model, optimizer=self._optimizer, counters=self)
+        pipefill.torch.checkpoint(task, model=self._model, optimizer=self._optimizer, counters=self)
 
     def state_dict(self) -> Dict[str, int]:
         return {"steps_done": self.steps_done, "evaluated": self.evaluated, "right": self._right}

@@ -6,6 +6,10 @@
 From then on the script waits for a bubble before it runs a module's forward or backward or a step of the optimizer.
 What lies between (reading data, a loss that is no module) is no unit and does not wait. Results are those
 of the script without these lines, bit for bit.
+
+And for every fill job that uses PyTorch, in layer mode or not, the state that is saved with its checkpoints:
+
+    pipefill.torch.checkpoint(model=model, optimizer=optimizer)
 """
 
 import contextlib
@@ -16,8 +20,9 @@ import torch
 
 from . import _chain, _fill, _hooks
 from ._chain import Stopped
+from ._torch_checkpoint import checkpoint
 
-__all__ = ["Attachment", "Stopped", "attach"]
+__all__ = ["Attachment", "Stopped", "attach", "checkpoint"]
 
 # A place is a fraction of a millisecond, so a task that knows nothing yet expects no more.
 _UNIT_HINT_S = 0.0005
