@@ -335,6 +335,10 @@ int pf_task_save(pf_task* task) {
   }
 }
 
+void pf_task_hold_saves(pf_task* task, int held) {
+  if (task != nullptr) task->task->HoldSaves(held != 0);
+}
+
 void pf_task_get_checkpoint_stats(const pf_task* task, pf_checkpoint_stats* stats) {
   if (stats == nullptr) return;
   *stats = {};

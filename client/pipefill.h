@@ -181,6 +181,10 @@ PF_EXPORT int pf_task_set_checkpoint(pf_task* task, const pf_checkpoint_hooks* h
 /* Ends the unit in progress and saves now, if anything is new; for programs about to leave for
  * reasons of their own. PF_OK also without hooks. */
 PF_EXPORT int pf_task_save(pf_task* task);
+/* While `held` is not 0 nothing is saved, not even before the task is told to stop: the program is in the
+ * middle of several units that its state knows as one, such as the layers of a training step. Begins
+ * with 0. */
+PF_EXPORT void pf_task_hold_saves(pf_task* task, int held);
 
 typedef struct pf_checkpoint_stats {
   uint64_t saves;

@@ -189,6 +189,8 @@ class FillTask {
     error_ = code == PF_OK ? "" : pf_last_error();
     return code;
   }
+  // See pf_task_hold_saves.
+  void HoldSaves(bool held) { pf_task_hold_saves(handle_, held ? 1 : 0); }
   // See pf_task_save.
   int Save() { return pf_task_save(handle_); }
   pf_checkpoint_stats checkpoint_stats() const {

@@ -129,6 +129,9 @@ class FillTask {
   // Ends the unit in progress and saves, if there is anything new; waits for a bubble as the last
   // save does. For programs that are about to leave.
   Error SaveNow();
+  // While held nothing is saved: the program is in the middle of something, and its state does not
+  // say of what.
+  void HoldSaves(bool are_held) { are_saves_held_ = are_held; }
 
   bool is_gated() const { return gate_.has_value() && !is_refused(); }
   bool is_refused() const { return is_refused_ || (link_.has_value() && !link_->is_owner()); }
@@ -201,6 +204,7 @@ class FillTask {
   Wanted before_save_;  // what the program wants, while the unit of a save is in progress
   bool is_order_served_ = false;
   bool is_last_save_done_ = false;
+  bool are_saves_held_ = false;
 
   std::array<UnitEstimate, kLabels + 1> estimates_;  // kSaveLabel is the last
   std::array<ElasticEstimate, kLabels> elastic_estimates_;

@@ -30,7 +30,7 @@ Error FillTask::SetSaver(std::unique_ptr<Saver> saver) {
 
 Error FillTask::SaveNow() {
   EndUnit();
-  if (saver_ == nullptr || is_refused() || !saver_->has_unsaved()) return {};
+  if (saver_ == nullptr || are_saves_held_ || is_refused() || !saver_->has_unsaved()) return {};
   const bool is_in_unit = gate_.has_value() && WaitForSave();
   const Error error = RunSave(is_in_unit);
   if (gate_.has_value()) turn_->StopWanting();
@@ -44,7 +44,7 @@ bool FillTask::IsSaveOrdered() {
 }
 
 void FillTask::SaveIfDue() {
-  if (saver_ == nullptr) return;
+  if (saver_ == nullptr || are_saves_held_) return;
   const bool is_ordered = gate_.has_value() && IsSaveOrdered();
   if (!is_ordered && !saver_->is_due()) return;
   if (!gate_.has_value()) {
@@ -87,7 +87,7 @@ bool FillTask::WaitForSave() {
 }
 
 void FillTask::SaveLast() {
-  if (saver_ == nullptr || is_last_save_done_ || !saver_->has_unsaved()) return;
+  if (saver_ == nullptr || are_saves_held_ || is_last_save_done_ || !saver_->has_unsaved()) return;
   is_last_save_done_ = true;
   const Error counted = RunSave(WaitForSave());
   static_cast<void>(counted);

@@ -110,6 +110,18 @@ TEST_F(AloneSavesTest, SavesBetweenUnitsWhenEnoughWorkIsUnsaved) {
   EXPECT_EQ(program_.Saved(), "10");
 }
 
+TEST_F(AloneSavesTest, SavesNothingInTheMiddleOfWhatTheStateKnowsAsOne) {
+  EXPECT_TRUE(task_.SetSaver(program_.MakeSaver()).ok());
+  task_.HoldSaves(true);
+  RunUnits(20);
+  EXPECT_TRUE(task_.SaveNow().ok());
+  EXPECT_EQ(program_.saves, 0);
+  task_.HoldSaves(false);
+  RunUnits(1);
+  EXPECT_EQ(program_.saves, 1);
+  EXPECT_EQ(program_.Saved(), "20");
+}
+
 TEST_F(AloneSavesTest, TheNextAttemptGetsTheStateBackBeforeItsFirstUnit) {
   EXPECT_TRUE(task_.SetSaver(program_.MakeSaver()).ok());
   RunUnits(15);

@@ -79,6 +79,9 @@ class Chain:
         self._begin_ns = 0  # of the stretch
         self._left_ns = 0  # of the unit, for stretches to come
         self._until_ns = 0  # no stretch is added after it
+        self._steppers = set()
+        self._stepped = set()  # those that have since the last save could be made
+        self._holds_saves = False
 
     def enter(self, scope, place=None):
         """What follows, up to leave(scope), is work of the device; begins at `place` if given."""
@@ -100,6 +103,22 @@ class Chain:
                     break
             if not self._scopes:
                 self._end_unit()
+
+    def add_stepper(self, stepper):
+        """Saves wait from now on, from the first unit of a training step until all steppers, say its
+        optimizers, have stepped: in between, what a program would save is of no step."""
+        with self._lock:
+            self._steppers.add(stepper)
+
+    def remove_stepper(self, stepper):
+        with self._lock:
+            self._steppers.discard(stepper)
+            self._release_saves()
+
+    def stepped(self, stepper):
+        with self._lock:
+            self._stepped.add(stepper)
+            self._release_saves()
 
     def leave_all(self):
         """For scopes of whose end nobody was told, because of a KeyboardInterrupt for instance."""
@@ -132,6 +151,14 @@ class Chain:
             self._begin_ns = self._clock_ns()
         self._place = place
 
+    def _release_saves(self):
+        if not self._stepped >= self._steppers:
+            return
+        self._stepped.clear()
+        if self._holds_saves:
+            self._holds_saves = False
+            self._task.hold_saves(False)
+
     def _end_stretch(self):
         """Returns the time."""
         if self._place is None:
@@ -155,6 +182,9 @@ class Chain:
             is_started = size > 0
         if not is_started:
             raise Stopped
+        if self._steppers and not self._holds_saves:
+            self._holds_saves = True
+            self._task.hold_saves(True)
         self._left_ns = unit_ns - expected_ns
         self._until_ns = self._clock_ns() + round(unit_ns * _PATIENCE)
 

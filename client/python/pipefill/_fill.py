@@ -114,6 +114,13 @@ class FillTask:
             self._task.save()
             self.parts.raise_interrupt()
 
+    def hold_saves(self, are_held):
+        """While held nothing is saved, not even before the task is told to stop: the program is in the middle
+        of several units that its state knows as one, such as the layers of a training step.
+        """
+        if not self._closed:
+            self._task.hold_saves(are_held)
+
     def _wait(self, wait, *unit):
         try:
             while not (self._closed or self._is_terminated):
@@ -238,6 +245,9 @@ class _LibraryTask:
     def save(self):
         self._library.pf_task_save(self._handle)
 
+    def hold_saves(self, are_held):
+        self._library.pf_task_hold_saves(self._handle, are_held)
+
     def checkpoint_stats(self):
         if self._handle is None:
             return self._last_checkpoint_stats
@@ -291,6 +301,9 @@ class _AloneTask:
         return _library.OK, ""
 
     def save(self):
+        pass
+
+    def hold_saves(self, are_held):
         pass
 
     def checkpoint_stats(self):

@@ -196,9 +196,11 @@ class OptimizerSteps:
         self._place = _chain.Place()
         self._is_on = True
         self._replacement = Replacement(optimizer, "step", self._run_step)
+        chain.add_stepper(self)
 
     def remove(self, optimizer):
         self._is_on = False
+        self._chain.remove_stepper(self)
         self._replacement.undo(optimizer)
 
     def _run_step(self, original, optimizer, *arguments, **keywords):
@@ -213,9 +215,11 @@ class OptimizerSteps:
         else:
             self._chain.enter(self, self._place)
         try:
-            return original(optimizer, *arguments, **keywords)
+            result = original(optimizer, *arguments, **keywords)
         finally:
             self._chain.leave(self)
+        self._chain.stepped(self)
+        return result
 
     def _outside(self, closure):
         @functools.wraps(closure)

@@ -95,6 +95,7 @@ _WAITING = {
         ctypes.POINTER(ctypes.c_uint32)]),
     "pf_task_set_checkpoint": (ctypes.c_int, [_HANDLE, ctypes.POINTER(CheckpointHooks)]),
     "pf_task_save": (ctypes.c_int, [_HANDLE]),
+    "pf_task_hold_saves": (None, [_HANDLE, ctypes.c_int]),
 }
 
 # These take well under a microsecond. They keep the interpreter lock: after giving it up, getting it back

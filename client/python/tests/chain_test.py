@@ -153,6 +153,28 @@ class ChainTest(unittest.TestCase):
     def interrupt(_label):
         raise KeyboardInterrupt
 
+    def test_saves_wait_until_every_stepper_has_stepped(self):
+        self.make_chain()
+        self.chain.add_stepper("first")
+        self.chain.add_stepper("second")
+        for _ in range(2):
+            for stepper in ("first", "first", "second"):
+                self.run_stretch(Place(), actual_ns=STEP_NS)
+                self.chain.stepped(stepper)
+        self.assertEqual(self.task.savable, [0, 3])
+
+        self.run_stretch(Place(), actual_ns=STEP_NS)
+        self.chain.remove_stepper("first")
+        self.assertTrue(self.task.saves_are_held)
+        self.chain.remove_stepper("second")
+        self.assertFalse(self.task.saves_are_held)
+
+    def test_without_steppers_saves_wait_for_nothing(self):
+        self.make_chain()
+        for _ in range(3):
+            self.run_stretch(Place(), actual_ns=STEP_NS)
+        self.assertEqual(self.task.savable, [0, 1, 2])
+
     def test_waits_for_the_device_before_a_stretch_counts_as_done(self):
         task = FakeTask(pieces=2)
         chain = Chain(task, clock_ns=lambda: self.now_ns, wait_for_device=self.wait_for_device)

@@ -14,6 +14,8 @@ class FakeTask:
         self.stopped = False
         self.units = 0
         self.overlaps = 0  # calls during another call
+        self.saves_are_held = False
+        self.savable = []  # units before each of which something could have been saved
         self._pieces = pieces
         self._stop_after = stop_after
         self._busy = threading.Lock()
@@ -31,6 +33,9 @@ class FakeTask:
             self.log.append("end")
         self.in_unit = False
 
+    def hold_saves(self, are_held):
+        self.saves_are_held = are_held
+
     def _start(self, unit):
         if not self._busy.acquire(blocking=False):
             self.overlaps += 1
@@ -39,6 +44,8 @@ class FakeTask:
             self.in_unit = False
             self.stopped = self.stopped or self.units == self._stop_after
             if not self.stopped:
+                if not self.saves_are_held:
+                    self.savable.append(self.units)
                 self.units += 1
                 self.in_unit = True
                 self.log.append(unit)

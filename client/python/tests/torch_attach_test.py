@@ -41,6 +41,16 @@ class AttachTest(LayerTest):
         with self.assertRaisesRegex(TypeError, "nothing to attach"):
             pipefill.torch.attach(None, task=FakeTask())
 
+    def test_saves_lie_between_training_steps(self):
+        model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.attach(model, optimizer, pieces=1)
+        begins = []
+        for _ in range(4):
+            begins.append(self.task.units)
+            self.run_step(model, optimizer)
+        self.assertEqual(self.task.savable, begins)
+
     def test_remove_undoes_everything_and_lets_attach_again(self):
         model = nn.Sequential(nn.Linear(2, 2))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
