@@ -117,7 +117,8 @@ TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
   configuration.name = "batch8";
   configuration.batch_size = 8;
   spec.profile.configurations = {configuration};
-  LaunchAttempt action{kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(spec)};
+  LaunchAttempt action;
+  action.spec = std::make_shared<const JobSpec>(spec);
   action.configuration = "batch8";
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().config(),
