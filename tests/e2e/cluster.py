@@ -22,6 +22,9 @@ SITE = os.path.join(BIN, "client/python/site")
 TRAIN = os.path.join(ROOT, "examples/pipeline_training/train.py")
 # Upper bound on anything these tests wait for, in seconds. Reached only when something is broken.
 PATIENCE_S = 180
+# Iterations of the tiny model last some 6 ms: filling them costs more than a real main job may pay. For tests of what
+# survives, not of what it costs.
+ANY_COST = {"budget_ppm": 1_000_000}
 
 
 def cores():

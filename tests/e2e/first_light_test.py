@@ -33,8 +33,8 @@ class FirstLightTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def graph(self, result):
-        return [cluster.GRAPH, "--rounds", "8", "--result", result]
+    def graph(self, result, rounds=8):
+        return [cluster.GRAPH, "--rounds", str(rounds), "--result", result]
 
     def result_alone(self):
         path = os.path.join(self.folder.name, "alone.json")
@@ -45,7 +45,7 @@ class FirstLightTest(unittest.TestCase):
     def test_filled_run_survives_a_kill_of_the_scheduler_and_loses_nothing(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
-            pipefill.start_agent()
+            pipefill.start_agent(controller=cluster.ANY_COST)
             results = [pipefill.path(f"result-{i}.json") for i in range(3)]
             jobs = [pipefill.submit(f"graph-{i}", self.graph(result)) for i, result in enumerate(results)]
             loss = pipefill.path("loss.jsonl")
@@ -91,7 +91,7 @@ class FirstLightTest(unittest.TestCase):
 
     def test_training_goes_on_when_the_agent_is_killed(self):
         with Cluster() as pipefill:
-            pipefill.start_agent()
+            pipefill.start_agent(controller=cluster.ANY_COST)
             loss = pipefill.path("loss.jsonl")
             training = start_training(loss, ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:
@@ -109,9 +109,10 @@ class FirstLightTest(unittest.TestCase):
     def test_next_agentd_goes_on_with_the_same_task_and_the_same_training_run(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
-            pipefill.start_agent()
+            pipefill.start_agent(controller=cluster.ANY_COST)
             result = pipefill.path("result.json")
-            job = pipefill.submit("graph", self.graph(result))
+            # Long enough to be there still when its first units have been reported.
+            job = pipefill.submit("graph", self.graph(result, rounds=16))
             loss = pipefill.path("loss.jsonl")
             training = start_training(loss, 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:
@@ -120,7 +121,7 @@ class FirstLightTest(unittest.TestCase):
                 self.assertEqual(len(tasks), 1)
                 pipefill.kill("agentd")
                 self.check_task_is_parked(pipefill, tasks[0], time.monotonic() + 1)
-                pipefill.start_agent()
+                pipefill.start_agent(controller=cluster.ANY_COST)
                 until(lambda: units_of(pipefill.cli_json("job", "show", job)) > before, "a unit under the next agentd")
                 self.assertEqual(processes_with(pipefill.folder), tasks)
                 code, _, errors = pipefill.cli("wait", job, "--timeout", "150s")
@@ -144,8 +145,8 @@ class FirstLightTest(unittest.TestCase):
     def test_job_whose_task_died_with_agentd_gets_another_attempt(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
-            pipefill.start_agent()
-            job = pipefill.submit("graph", self.graph(pipefill.path("result.json")))
+            pipefill.start_agent(controller=cluster.ANY_COST)
+            job = pipefill.submit("graph", self.graph(pipefill.path("result.json"), rounds=16))
             training = start_training(pipefill.path("loss.jsonl"), 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:
                 until(lambda: units_of(pipefill.cli_json("job", "show", job)) > 0, "the first unit")
@@ -153,7 +154,7 @@ class FirstLightTest(unittest.TestCase):
                 pipefill.kill("agentd")
                 # Its keeper: with that gone there is a record and no process.
                 os.kill(parent_of(task), signal.SIGKILL)
-                pipefill.start_agent()
+                pipefill.start_agent(controller=cluster.ANY_COST)
                 code, _, errors = pipefill.cli("wait", job, "--timeout", "150s")
                 self.assertEqual(code, 0, errors)
             finally:
@@ -165,7 +166,7 @@ class FirstLightTest(unittest.TestCase):
     def test_cancelled_job_leaves_no_process(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
-            pipefill.start_agent()
+            pipefill.start_agent(controller=cluster.ANY_COST)
             job = pipefill.submit("endless", self.graph(pipefill.path("r.json")) + ["--rounds", "100000000"])
             training = start_training(pipefill.path("loss.jsonl"), 4 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:

@@ -28,7 +28,7 @@ class LayerTest(unittest.TestCase):
             subprocess.run(self.command(alone), env=cluster.environment(), check=True,
                            stdout=subprocess.DEVNULL)
             pipefill.start_scheduler()
-            pipefill.start_agent(priority="normal")
+            pipefill.start_agent(controller=cluster.ANY_COST, priority="normal")
             filled = pipefill.path("filled.json")
             job = pipefill.submit("gpt", self.command(filled))
             training = start_training(pipefill.path("loss.jsonl"), 100_000, size="small",
