@@ -112,9 +112,9 @@ class FirstLightTest(unittest.TestCase):
             pipefill.start_agent(controller=cluster.ANY_COST)
             result = pipefill.path("result.json")
             # Long enough to be there still when its first units have been reported.
-            job = pipefill.submit("graph", self.graph(result, rounds=16))
+            job = pipefill.submit("graph", self.graph(result, rounds=48))
             loss = pipefill.path("loss.jsonl")
-            training = start_training(loss, 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
+            training = start_training(loss, 100 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:
                 before = until(lambda: units_of(pipefill.cli_json("job", "show", job)), "the first unit")
                 tasks = processes_with(pipefill.folder)
@@ -146,8 +146,8 @@ class FirstLightTest(unittest.TestCase):
         with Cluster() as pipefill:
             pipefill.start_scheduler()
             pipefill.start_agent(controller=cluster.ANY_COST)
-            job = pipefill.submit("graph", self.graph(pipefill.path("result.json"), rounds=16))
-            training = start_training(pipefill.path("loss.jsonl"), 8 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
+            job = pipefill.submit("graph", self.graph(pipefill.path("result.json"), rounds=48))
+            training = start_training(pipefill.path("loss.jsonl"), 100 * ITERATIONS, PIPEFILL_SOCKET=pipefill.socket)
             try:
                 until(lambda: units_of(pipefill.cli_json("job", "show", job)) > 0, "the first unit")
                 task, = processes_with(pipefill.folder)
