@@ -1,6 +1,5 @@
 #include "agent/devices/idle_group.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "agent/devices/group_files.h"
 #include "common/files.h"
 #include "common/log.h"
 
@@ -29,23 +29,6 @@ struct Controller {
   bool is_version_1 = false;
 };
 
-// Async-signal-safe. 0, or an errno value.
-int WriteTo(const char* path, absl::string_view text) noexcept {
-  const int file = open(path, O_WRONLY | O_CLOEXEC);
-  if (file < 0) return errno;
-  const ssize_t written = write(file, text.data(), text.size());
-  const int error = written < 0 ? errno : 0;
-  close(file);
-  return error;
-}
-
-bool HasWord(absl::string_view text, char separator, absl::string_view word) {
-  for (const absl::string_view part : absl::StrSplit(text, separator)) {
-    if (absl::StripAsciiWhitespace(part) == word) return true;
-  }
-  return false;
-}
-
 // Where the cpu controller is; empty if it is nowhere.
 Controller FindController(absl::string_view mounts) {
   for (const absl::string_view line : absl::StrSplit(mounts, '\n', absl::SkipEmpty())) {
@@ -53,10 +36,10 @@ Controller FindController(absl::string_view mounts) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     if (words.size() < 4) continue;
     const std::string folder(words[1]);
-    if (words[2] == "cgroup" && HasWord(words[3], ',', "cpu")) return {folder, true};
+    if (words[2] == "cgroup" && HasWord(words[3], ",", "cpu")) return {folder, true};
     if (words[2] != "cgroup2") continue;
     const absl::StatusOr<std::string> known = ReadFile(absl::StrCat(folder, "/cgroup.controllers"));
-    if (known.ok() && HasWord(*known, ' ', "cpu")) return {folder, false};
+    if (known.ok() && HasWord(*known, " \n", "cpu")) return {folder, false};
   }
   return {};
 }
@@ -73,15 +56,15 @@ IdleGroup IdleGroup::Make(absl::string_view mounts) {
   if (controller.folder.empty()) return group;
   const std::string folder = absl::StrCat(controller.folder, "/", kGroupName);
   if (!controller.is_version_1) {
-    WriteTo(absl::StrCat(controller.folder, "/cgroup.subtree_control").c_str(), "+cpu");
+    WriteGroupFile(absl::StrCat(controller.folder, "/cgroup.subtree_control").c_str(), "+cpu");
   }
   if (mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST) return group;
-  if (WriteTo(absl::StrCat(folder, "/cpu.idle").c_str(), "1") == 0) {
+  if (WriteGroupFile(absl::StrCat(folder, "/cpu.idle").c_str(), "1") == 0) {
     group.detail_ = "idle group";
   } else {
     const char* file = controller.is_version_1 ? "/cpu.shares" : "/cpu.weight";
     const char* value = controller.is_version_1 ? kSharesMin : kWeightMin;
-    if (WriteTo(absl::StrCat(folder, file).c_str(), value) != 0) return group;
+    if (WriteGroupFile(absl::StrCat(folder, file).c_str(), value) != 0) return group;
     group.detail_ = "low-weight group";
   }
   // A group of version 2 that has groups with controllers holds no processes itself (task_group.h).
@@ -97,8 +80,8 @@ IdleGroup IdleGroup::Make(absl::string_view mounts) {
 
 int IdleGroup::JoinInChild() const noexcept {
   // Refused where a new session may not change its weight so soon again; the control group counts.
-  if (has_session_) WriteTo(kSessionFile, "19");
-  return procs_file_.empty() ? 0 : WriteTo(procs_file_.c_str(), "0");
+  if (has_session_) WriteGroupFile(kSessionFile, "19");
+  return procs_file_.empty() ? 0 : WriteGroupFile(procs_file_.c_str(), "0");
 }
 
 }  // namespace pipefill

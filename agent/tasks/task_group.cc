@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "agent/devices/group_files.h"
 #include "common/files.h"
 
 namespace pipefill {
@@ -26,18 +27,8 @@ constexpr char kHeld[] = "held";
 constexpr mode_t kFolderMode = 0755;
 constexpr int kKillRounds = 200;
 
-// Async-signal-safe. 0, or an errno value.
-int WriteTo(const char* path, absl::string_view text) noexcept {
-  const int file = open(path, O_WRONLY | O_CLOEXEC);
-  if (file < 0) return errno;
-  const ssize_t written = write(file, text.data(), text.size());
-  const int error = written < 0 ? errno : 0;
-  close(file);
-  return error;
-}
-
 bool Set(const std::string& folder, absl::string_view file, absl::string_view value) {
-  return WriteTo(absl::StrCat(folder, "/", file).c_str(), value) == 0;
+  return WriteGroupFile(absl::StrCat(folder, "/", file).c_str(), value) == 0;
 }
 
 bool MakeFolder(const std::string& path) {
@@ -47,13 +38,6 @@ bool MakeFolder(const std::string& path) {
 bool IsFolder(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-bool HasWord(absl::string_view text, absl::string_view separators, absl::string_view word) {
-  for (const absl::string_view part : absl::StrSplit(text, absl::ByAnyChar(separators))) {
-    if (part == word) return true;
-  }
-  return false;
 }
 
 // The number behind `name` in lines like "oom_kill 3"; 0 if there is none.
@@ -118,7 +102,7 @@ void RemoveGroup(const std::string& folder) {
 
 int TaskGroup::JoinInChild() const noexcept {
   for (const std::string& file : procs_files_) {
-    const int error = WriteTo(file.c_str(), "0");
+    const int error = WriteGroupFile(file.c_str(), "0");
     if (error != 0) return error;
   }
   return 0;

@@ -24,6 +24,7 @@
 
 #include "agent/learn/bubble_predictor.h"
 #include "client/pages/window_page.h"
+#include "tests/benchmarks/published_window.h"
 
 namespace pipefill {
 namespace {
@@ -75,16 +76,6 @@ Fill FillBubble(const WindowPage& page, double length_ns, std::mt19937_64& rando
   return fill;
 }
 
-void Publish(const BubblePredictor& predictor, WindowPage* page) {
-  const BubbleWindow& window = predictor.WindowOf(kSlot);
-  WindowEntry& entry = page->entries[kSlot];
-  for (size_t i = 0; i < kUnitLadder; ++i) {
-    page->unit_ns[i].store(static_cast<uint64_t>(predictor.unit_ns()[i]));
-    entry.latest_start_ns[i].store(window.latest_start_ns[i]);
-  }
-  entry.offered.store(window.is_offered ? 1 : 0);
-}
-
 std::vector<Fill> Simulate(const LengthOf& length_of, uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto page = std::make_unique<WindowPage>();
@@ -94,7 +85,7 @@ std::vector<Fill> Simulate(const LengthOf& length_of, uint64_t seed) {
     const double length_ns = length_of(i, random);
     fills.push_back(FillBubble(*page, length_ns, random));
     predictor.OnLength(kSlot, static_cast<int64_t>(length_ns));
-    Publish(predictor, page.get());
+    Publish(predictor, kSlot, page.get());
   }
   return fills;
 }

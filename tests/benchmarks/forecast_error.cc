@@ -12,6 +12,7 @@
 #include "planner/calendar.h"
 #include "planner/forecast.h"
 #include "planner/profile.h"
+#include "tests/benchmarks/published_window.h"
 
 namespace pipefill {
 namespace {
@@ -39,16 +40,6 @@ int UnitsIn(const WindowPage& page, double length_ns, double unit_ns, std::mt199
     now_ns += unit_ns * Jitter(kUnitNoise, random);
   }
   return units;
-}
-
-void Publish(const BubblePredictor& predictor, WindowPage* page) {
-  const BubbleWindow& window = predictor.WindowOf(kSlot);
-  WindowEntry& entry = page->entries[kSlot];
-  for (size_t i = 0; i < kUnitLadder; ++i) {
-    page->unit_ns[i].store(static_cast<uint64_t>(predictor.unit_ns()[i]));
-    entry.latest_start_ns[i].store(window.latest_start_ns[i]);
-  }
-  entry.offered.store(window.is_offered ? 1 : 0);
 }
 
 // As schedulerd makes it from a report.
@@ -80,7 +71,7 @@ void Run(ForecastCase* each, uint64_t seed) {
     const int now_done = UnitsIn(*page, length_ns, each->unit_ns, random);
     if (i >= kLearning) done += now_done;
     predictor.OnLength(kSlot, static_cast<int64_t>(length_ns));
-    Publish(predictor, page.get());
+    Publish(predictor, kSlot, page.get());
     if (i < kLearning || i % kForecastEvery != 0) continue;
     ++forecasts;
     const std::optional<Interval> rate = ForecastConfiguration(units, CalendarOf(predictor), {});
