@@ -136,6 +136,8 @@ void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progres
   progress->set_task_cpu_ns(std::max(before.task_cpu_ns(), progress->task_cpu_ns()));
   if (progress->memory_guard().empty()) progress->set_memory_guard(before.memory_guard());
   if (progress->stopped_by().empty()) progress->set_stopped_by(before.stopped_by());
+  if (progress->log_error().empty()) progress->set_log_error(before.log_error());
+  progress->set_processes_denied(std::max(before.processes_denied(), progress->processes_denied()));
   // Those of the attempt: its task has told them to each agentd.
   progress->set_checkpoints(std::max(before.checkpoints(), progress->checkpoints()));
   progress->set_checkpoint_failures(

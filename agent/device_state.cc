@@ -196,6 +196,7 @@ bool DeviceState::OnSettingsChanged(Instant now) {
   rank_->settings = settings;
   // Gates first: they shut now, and what was measured until now is read afterwards.
   if (has_rank()) UpdateMode();
+  if (before.is_filled() && !settings.is_filled()) OrderSaves();
   if (before.is_measured() && !settings.is_measured()) BreakOff(now);
   // Measured again: its silence counts from here on.
   const bool is_back = has_rank() && !before.is_measured() && settings.is_measured();
@@ -253,6 +254,7 @@ void DeviceState::EndRank(Instant now) {
                  rank_->request.rank);
     last_bubbles_ = ReportBubbles();
     ForgetSkips();
+    OrderSaves();
   }
   rank_.reset();
 }
@@ -335,11 +337,14 @@ ConnectionId DeviceState::GateOf(const AttemptKey& key) const {
 
 std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end() || !found->second.gate.has_value()) return std::nullopt;
-  const TaskView task = found->second.gate->reader.View();
-  UnitView view = {.start = task.unit_start,
-                   .units_done = task.units_done,
-                   .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
+  if (found == tasks_.end()) return std::nullopt;
+  UnitView view;
+  if (found->second.gate.has_value()) {
+    const TaskView task = found->second.gate->reader.View();
+    view = {.start = task.unit_start,
+            .units_done = task.units_done,
+            .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
+  }
   view.has_main_job = has_rank();
   if (!view.has_main_job) return view;
   const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
@@ -359,6 +364,8 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_freezes(use.freezes);
   progress.set_memory_guard(use.memory_guard);
   progress.set_stopped_by(use.stopped_by);
+  progress.set_log_error(use.log_error);
+  progress.set_processes_denied(use.processes_denied);
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return progress;
   const TaskSeat& seat = found->second;

@@ -105,9 +105,11 @@ class DeviceState {
                               Instant now);
   // Its task should save as soon as it can, once. Nothing without a gate, or hooks.
   void OrderSave(const AttemptKey& key);
+  // All tasks: for a while no bubble will be filled, and nobody knows how that ends.
+  void OrderSaves();
   // 0 if it has no gate.
   ConnectionId GateOf(const AttemptKey& key) const;
-  // Nothing without a gate. `task_cpu` is not set.
+  // Without a gate it has no unit; nothing if there is no such task. `task_cpu` is not set.
   std::optional<UnitView> ViewUnit(const AttemptKey& key) const;
   v1::FillProgress ProgressOf(const AttemptKey& key, const TaskUse& use) const;
   void SampleTask(const AttemptKey& key, const TaskUse& use, Instant now);

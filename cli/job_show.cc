@@ -103,6 +103,9 @@ std::string ProgressFacts(const v1::FillProgress& progress, int64_t cap_bytes) {
   facts.Add("memory peak", memory);
   if (!progress.memory_guard().empty()) facts.AddProse("memory cap", progress.memory_guard());
   if (!progress.stopped_by().empty()) facts.AddProse("stopped by", progress.stopped_by());
+  if (!progress.log_error().empty()) {
+    facts.AddProse("log", absl::StrCat("ends early: ", progress.log_error()));
+  }
   return facts.Text();
 }
 
@@ -145,9 +148,14 @@ std::string LadderFacts(const v1::FillProgress& progress) {
   facts.AddProse("bubbles skipped",
                  RungText(progress.bubbles_skipped(), "closed to this job alone after late units"));
   facts.AddProse("overstays",
-                 RungText(progress.overstays(), "units that went on long after their bubble"));
+                 RungText(progress.overstays(), "units that worked on after their bubble"));
   facts.AddProse("freezes", RungText(progress.freezes(),
                                      "stopped for it (SIGSTOP) until the main job was idle again"));
+  if (progress.processes_denied() > 0) {
+    facts.AddProse("processes",
+                   absl::StrCat(FormatCount(progress.processes_denied()),
+                                " more were refused: it has as many as processes_max allows"));
+  }
   return facts.Text();
 }
 
@@ -162,8 +170,8 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   absl::StrAppend(
       &text, "\nprogress of attempt ", last.number(), "\n",
       ProgressFacts(last.progress(), std::max(job.memory_bytes(), job.spec().memory_bytes())),
-      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now),
-      "\nhow it was held back\n", LadderFacts(last.progress()));
+      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now), "\nhow it was held back\n",
+      LadderFacts(last.progress()));
   return text;
 }
 

@@ -160,7 +160,7 @@ TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
             "  units late       12, 0.1 % of all: ended after their bubble; later ones are\n"
             "                   expected to be longer\n"
             "  bubbles skipped  3: closed to this job alone after late units\n"
-            "  overstays        2: units that went on long after their bubble\n"
+            "  overstays        2: units that worked on after their bubble\n"
             "  freezes          1: stopped for it (SIGSTOP) until the main job was idle again\n");
   const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
   EXPECT_EQ(json["attempts"][0]["progress"]["units_overrun"], 12);

@@ -35,6 +35,8 @@ Json ProgressJson(const v1::FillProgress& progress) {
   json["freezes"] = progress.freezes();
   SetUnlessEmpty(json, "memory_guard", progress.memory_guard());
   SetUnlessEmpty(json, "stopped_by", progress.stopped_by());
+  SetUnlessEmpty(json, "log_error", progress.log_error());
+  SetUnlessZero(json, "processes_denied", progress.processes_denied());
   json["checkpoints"] = progress.checkpoints();
   json["checkpoint_failures"] = progress.checkpoint_failures();
   json["checkpoint_ns"] = progress.checkpoint_ns();

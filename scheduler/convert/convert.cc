@@ -257,6 +257,8 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .freezes = from.freezes(),
           .memory_guard = from.memory_guard().substr(0, kLineMax),
           .stopped_by = from.stopped_by().substr(0, kLineMax),
+          .log_error = from.log_error().substr(0, kLineMax),
+          .processes_denied = from.processes_denied(),
           .checkpoints = from.checkpoints(),
           .checkpoint_failures = from.checkpoint_failures(),
           .checkpoint_ns = from.checkpoint_ns(),
@@ -381,6 +383,8 @@ v1::FillProgress ToProto(const FillProgress& from) {
   to.set_freezes(from.freezes);
   to.set_memory_guard(from.memory_guard);
   to.set_stopped_by(from.stopped_by);
+  to.set_log_error(from.log_error);
+  to.set_processes_denied(from.processes_denied);
   to.set_checkpoints(from.checkpoints);
   to.set_checkpoint_failures(from.checkpoint_failures);
   to.set_checkpoint_ns(from.checkpoint_ns);

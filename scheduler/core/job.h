@@ -79,6 +79,8 @@ struct FillProgress {
   int64_t freezes = 0;
   std::string memory_guard = {};
   std::string stopped_by = {};
+  std::string log_error = {};
+  int64_t processes_denied = 0;
   int64_t checkpoints = 0;
   int64_t checkpoint_failures = 0;
   int64_t checkpoint_ns = 0;

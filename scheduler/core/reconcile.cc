@@ -80,6 +80,19 @@ std::optional<absl::Time> OverAfter(const Job& job, const AttemptEnded& ended, b
   return is_over ? std::optional(job.submitted_at) : std::nullopt;
 }
 
+// The job is over: nodes on which it ran before need not keep its checkpoints any more. `heard`, if
+// not empty, has been told already.
+std::vector<Action> ForgetJob(const Job& job, const std::string& heard) {
+  std::vector<Action> actions;
+  absl::btree_set<std::string> told = {heard};
+  for (const Attempt& attempt : job.attempts) {
+    if (!told.insert(attempt.device.node).second) continue;
+    actions.emplace_back(AcknowledgeEnd{
+        attempt.device.node, {job.id, attempt.number, attempt.fence}, job.submitted_at});
+  }
+  return actions;
+}
+
 }  // namespace
 
 Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
@@ -120,8 +133,12 @@ Decision ReconcileEnd(const ClusterState& state, const std::string& node,
   AttemptEnded event = ended;
   if (is_current) event.larger_memory_bytes = state.LargerAsk(ended);
   const absl::StatusOr<const Job*> job = state.FindJob(ended.attempt.job);
-  decision.actions.emplace_back(AcknowledgeEnd{
-      node, ended.attempt, job.ok() ? OverAfter(**job, event, is_current) : std::nullopt});
+  const std::optional<absl::Time> over =
+      job.ok() ? OverAfter(**job, event, is_current) : std::nullopt;
+  decision.actions.emplace_back(AcknowledgeEnd{node, ended.attempt, over});
+  if (over.has_value() && is_current) {
+    for (Action& action : ForgetJob(**job, node)) decision.actions.push_back(std::move(action));
+  }
   if (is_current) decision.events.emplace_back(std::move(event));
   return decision;
 }
@@ -151,6 +168,8 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
 
 std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
   const Job& job = **state.FindJob(id);
+  // It was waiting for another attempt.
+  if (IsTerminal(job.phase)) return ForgetJob(job, "");
   if (job.phase != JobPhase::kStopping) return {};
   return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
 }

@@ -297,6 +297,33 @@ TEST_F(ReconcileTest, CancelOfLiveAttemptStopsIt) {
   EXPECT_EQ(NodeOf(actions[0]), "a");
 }
 
+TEST_F(ReconcileTest, CancelOfAJobThatWaitsForItsNextAttemptHasItsNodesForgetIt) {
+  Apply(EndOf(key_, EndCause::kLost));
+  Apply(HelloFrom("b", 7, {FilledDevice("b", "cpu0")}));
+  const AttemptKey second = state_.NextAttempt(JobId(1));
+  Apply(AttemptPlaced{second, {"b", "cpu0"}, ""});
+  Apply(EndOf(second, EndCause::kLost));
+  Apply(CancelRequested{JobId(1)});
+  const std::vector<Action> actions = ActionsForCancel(state_, JobId(1));
+  ASSERT_EQ(actions.size(), 2U);
+  EXPECT_EQ(NodeOf(actions[0]), "a");
+  EXPECT_EQ(NodeOf(actions[1]), "b");
+  EXPECT_EQ(std::get<AcknowledgeEnd>(actions[1]).attempt, second);
+  EXPECT_EQ(std::get<AcknowledgeEnd>(actions[1]).job_over_submitted_at, TimeAt(0).wall);
+}
+
+TEST_F(ReconcileTest, AJobThatIsOverIsForgottenByTheNodesOfItsEarlierAttemptsToo) {
+  Apply(EndOf(key_, EndCause::kLost));
+  Apply(HelloFrom("b", 7, {FilledDevice("b", "cpu0")}));
+  const AttemptKey second = state_.NextAttempt(JobId(1));
+  Apply(AttemptPlaced{second, {"b", "cpu0"}, ""});
+  const Decision decision = ReconcileEnd(state_, "b", ExitOf(second, 0));
+  ASSERT_EQ(decision.actions.size(), 2U);
+  EXPECT_EQ(NodeOf(decision.actions[0]), "b");
+  EXPECT_EQ(NodeOf(decision.actions[1]), "a");
+  EXPECT_NE(std::get<AcknowledgeEnd>(decision.actions[1]).job_over_submitted_at, std::nullopt);
+}
+
 TEST_F(ReconcileTest, CancelOfPendingJobNeedsNoAgent) {
   Apply(JobSubmitted{JobId(2), "", SpecThatNeeds(kMiB)});
   Apply(CancelRequested{JobId(2)});
