@@ -258,9 +258,13 @@ TEST_F(DeviceStateTest, UnitIsInItsBubbleWhileThatIsOpen) {
   EXPECT_FALSE(state_->ViewUnit(SpecOf(1).key)->has_main_job);
 }
 
-TEST_F(DeviceStateTest, TaskWithoutAGateHasNothingToView) {
+TEST_F(DeviceStateTest, TaskWithoutAGateHasNoUnitToView) {
   state_->AddTask(SpecOf(1), 4712, AtMs(0));
-  EXPECT_EQ(state_->ViewUnit(SpecOf(1).key), std::nullopt);
+  const std::optional<UnitView> view = state_->ViewUnit(SpecOf(1).key);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->start, std::nullopt);
+  EXPECT_EQ(view->units_done, 0);
+  EXPECT_EQ(state_->ViewUnit(SpecOf(2).key), std::nullopt);
 }
 
 TEST_F(DeviceStateTest, ProgressGoesOnFromWhatAnAgentBeforeHasCounted) {

@@ -143,8 +143,8 @@ class Cluster:
             raise AssertionError(f"pipefill {' '.join(arguments)} ended with {code}: {errors}")
         return json.loads(output)
 
-    def submit(self, name, command, *options):
-        code, output, errors = self.cli("submit", "-o", "name", "--name", name, "--memory", "512MiB", *options,
+    def submit(self, name, command, *options, memory="512MiB"):
+        code, output, errors = self.cli("submit", "-o", "name", "--name", name, "--memory", memory, *options,
                                         "--", *command)
         if code != 0:
             raise AssertionError(f"submit ended with {code}: {errors}")
