@@ -77,7 +77,11 @@ v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble)
   report.set_p10_ns(summary.p10_ns);
   report.set_p50_ns(summary.p50_ns);
   report.set_p90_ns(summary.p90_ns);
-  report.set_memory_free_bytes(window.memory_free_bytes);
+  // A rank on cores knows what is free on the node, not what of it is the device's.
+  const int64_t left_bytes =
+      device_.description().memory_bytes - rank_->memory.ReservedBytes(/*used_bytes=*/0);
+  report.set_memory_free_bytes(
+      std::min(window.memory_free_bytes, std::max<int64_t>(0, left_bytes)));
   report.set_guard_ns(rank_->predictor.guard_ns(slot));
   // The predictor's reasons are about the bubble; whether the job is filled at all is another one.
   report.set_offer(window.is_offered && !window_->IsOffered(slot)

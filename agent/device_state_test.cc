@@ -320,6 +320,31 @@ TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {
   EXPECT_EQ(state_->GateOf(SpecOf(1).key), 0u);
 }
 
+TEST_F(DeviceStateTest, MemoryOfABubbleIsWhatTheRankSaysAndNoMoreThanTheDeviceHas) {
+  AttachRank(1);
+  const auto report_after = [&](uint32_t first, uint64_t free_bytes) {
+    (*signal_)->bubble_names[0].store(PackBubbleName(BubbleClass::kMiddle, 0));
+    for (uint32_t i = first; i < first + 70; ++i) {
+      PushEdge(EdgeKind::kBubbleBegin, 2 * i + 1, 10 * i);
+      const EdgeEvent hint = {.kind = EdgeKind::kMemoryHint,
+                              .slot = kNoSlot,
+                              .time_ns = static_cast<uint64_t>(AtMs(10 * i + 1).ns()),
+                              .iteration = 1,
+                              .value = free_bytes};
+      uint64_t words[kEdgeWords];
+      PackEdge(hint, words);
+      (*signal_)->events.Push(words);
+      PushEdge(EdgeKind::kBubbleEnd, 2 * i + 2, 10 * i + 8);
+    }
+    state_->Drain(AtMs(10 * (first + 70)));
+    return state_->ReportBubbles().at(0).memory_free_bytes();
+  };
+  EXPECT_EQ(report_after(0, 16 * kGiB), 4 * kGiB);
+  const int64_t of_one = report_after(70, kGiB);
+  EXPECT_LT(of_one, kGiB);
+  EXPECT_GT(of_one, kGiB / 2);
+}
+
 TEST_F(DeviceStateTest, ReportsWhatIsFreeBesideTheCaps) {
   const v1::Device alone = state_->Report(ProcessTable(), 0, 0);
   EXPECT_EQ(alone.memory_free_bytes(), 4 * kGiB);

@@ -150,6 +150,8 @@ TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
   progress.set_units_overrun(12);
   progress.set_bubbles_skipped(3);
   progress.set_overstays(2);
+  progress.set_processes_denied(7);
+  progress.set_log_error("write: No space left on device");
   progress.set_freezes(1);
 
   const std::string out = Run({"job", "show", "17"}).out;
@@ -161,7 +163,9 @@ TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
             "                   expected to be longer\n"
             "  bubbles skipped  3: closed to this job alone after late units\n"
             "  overstays        2: units that worked on after their bubble\n"
-            "  freezes          1: stopped for it (SIGSTOP) until the main job was idle again\n");
+            "  freezes          1: stopped for it (SIGSTOP) until the main job was idle again\n"
+            "  processes        7 more were refused: it has as many as processes_max allows\n");
+  EXPECT_NE(out.find("ends early: write: No space left on device\n"), std::string::npos) << out;
   const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
   EXPECT_EQ(json["attempts"][0]["progress"]["units_overrun"], 12);
   EXPECT_EQ(json["attempts"][0]["progress"]["freezes"], 1);

@@ -160,9 +160,10 @@ std::optional<std::string> TaskMachine::FindFault(const UnitView& unit) const {
                           " of CPU time before its first unit and was killed; do that work inside "
                           "units, or raise ladder.start_cpu_max of agentd");
     }
-    return absl::StrCat("the task used ", used,
-                        " of CPU time and never asked for a unit, and was killed; let it use the "
-                        "SDK, or submit it with --process");
+    return absl::StrCat(
+        "the task used ", used,
+        " of CPU time without asking for a unit and was killed; let it use the SDK, "
+        "or submit it with --process");
   }
   if (!unit.start.has_value()) {
     if (outside_cpu_ < limits_.freeze_between_after) return std::nullopt;

@@ -364,9 +364,10 @@ TEST(TaskMachineTest, TaskThatNeverAsksForAUnitIsFrozenThenKilledWithTheReason) 
               ElementsAre(TaskAction::kFreeze));
   EXPECT_THAT(machine.OnTick(AtMs(10'002)), ElementsAre(TaskAction::kKill));
   machine.OnExited({.signal = 9});
-  EXPECT_EQ(machine.end().text,
-            "the task used 5m0s of CPU time and never asked for a unit, and was killed; let it use "
-            "the SDK, or submit it with --process");
+  EXPECT_EQ(
+      machine.end().text,
+      "the task used 5m0s of CPU time without asking for a unit and was killed; let it use the "
+      "SDK, or submit it with --process");
 }
 
 TEST(TaskMachineTest, TimeBeforeTheFirstUnitIsBoundedInsideBubblesToo) {

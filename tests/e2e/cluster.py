@@ -151,10 +151,10 @@ class Cluster:
         return output.strip()
 
 
-def start_training(loss_file, iterations, size="tiny", **more):
+def start_training(loss_file, iterations, size="tiny", options=(), **more):
     """The example's training run on two cores, its output on a pipe."""
     command = [PYTHON, TRAIN, "--stages", "2", "--pin-cores", ",".join(cores()), "--size", size,
-               "--iterations", str(iterations), "--seed", "7", "--loss-file", loss_file]
+               "--iterations", str(iterations), "--seed", "7", "--loss-file", loss_file, *options]
     return subprocess.Popen(command, env=environment(**more), stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
 
