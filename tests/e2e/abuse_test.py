@@ -89,7 +89,7 @@ class AbuseTest(unittest.TestCase):
                                  r"^a unit used [0-9.]+ m?s of CPU time while no bubble was open and was killed; make "
                                  "units shorter than the bubbles$")
                 self.assertRegex(self.await_failure(pipefill, foreign),
-                                 r"^the task used [0-9.]+ s of CPU time and never asked for a unit, and was killed; "
+                                 r"^the task used [0-9.]+ s of CPU time without asking for a unit and was killed; "
                                  "let it use the SDK, or submit it with --process$")
                 for job in (endless, foreign):
                     self.assertEqual(self.attempts(pipefill, job)[-1]["progress"]["freezes"], 1)
