@@ -331,9 +331,7 @@ void AddBubblesCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("--all", options->wants_all, "Also those with hardly any time");
   command->add_flag("--starts", options->wants_starts, "Also how late units may start");
   CLI::Option* offload =
-      command
-          ->add_option("--offload", options->offload,
-                       "Could so much state of each rank be on the host between its steps?")
+      command->add_option("--offload", options->offload, "Could that be on the host between steps?")
           ->type_name("BYTES");
   CLI::Option* bandwidth =
       command->add_option("--bandwidth", options->bandwidth, "At which it is copied, a second")

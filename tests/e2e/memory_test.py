@@ -10,6 +10,7 @@ from cluster import Cluster, finish, read, start_training, until  # noqa: E402
 
 # Of the small model: eight to learn, eight to try what freeing costs, and some more.
 ITERATIONS = 40
+SMALL = ("--samples", "1")
 
 
 class MemoryTest(unittest.TestCase):
@@ -22,7 +23,7 @@ class MemoryTest(unittest.TestCase):
     def test_memory_is_offered_in_bubbles_only_where_the_training_run_frees_it(self):
         with Cluster() as pipefill, tempfile.TemporaryDirectory() as folder:
             alone = os.path.join(folder, "alone.jsonl")
-            code, output = finish(start_training(alone, ITERATIONS, size="small"))
+            code, output = finish(start_training(alone, ITERATIONS, size="small", options=SMALL))
             self.assertEqual(code, 0, output)
             pipefill.start_scheduler()
             pipefill.start_agent(controller=cluster.ANY_COST)
@@ -36,7 +37,7 @@ class MemoryTest(unittest.TestCase):
 
     def check(self, pipefill, options, condition, loss_file="/dev/null"):
         """Runs a training run, and finds what it offers at its end; returns its output."""
-        training = start_training(loss_file, ITERATIONS, size="small", options=options,
+        training = start_training(loss_file, ITERATIONS, size="small", options=(*SMALL, *options),
                                   PIPEFILL_SOCKET=pipefill.socket)
         try:
             code, output = finish(training)

@@ -25,7 +25,7 @@ JOBS = {
     "embed": Example([cluster.PYTHON, os.path.join(EXAMPLES, "batch_inference/job.py"), "--passes", "6", *FILES],
                      saves=True),
     "graph": Example([cluster.GRAPH, "--rounds", "1000", *FILES], saves=True),
-    "compress": Example([os.path.join(EXAMPLES, "compress_process/compress.sh"), RESULT, "400"],
+    "compress": Example([os.path.join(EXAMPLES, "compress_process/compress.sh"), RESULT, "250"],
                         saves=False, options=["--process"]),
     "gpt": Example([cluster.PYTHON, os.path.join(EXAMPLES, "gpt_layer/train.py"), "--steps", "500", *FILES],
                    saves=False),
