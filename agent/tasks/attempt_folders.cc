@@ -351,6 +351,8 @@ void AttemptFolders::Remove(const Name& name) const {
   unlink(paths.record.c_str());
   unlink(paths.progress.c_str());
   unlink(paths.exit.c_str());
+  // Of a task whose keeper was killed.
+  unlink(absl::StrCat(paths.folder, "/", kFreshExitFile).c_str());
   rmdir(paths.work.c_str());
   rmdir(paths.folder.c_str());
 }

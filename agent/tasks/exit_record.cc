@@ -16,8 +16,6 @@
 namespace pipefill {
 namespace {
 
-constexpr char kFreshFile[] = "exit.new";
-
 // printf is not async-signal-safe.
 class Line {
  public:
@@ -64,7 +62,7 @@ bool WriteFresh(int folder, const ExitRecord& record, bool is_synced) {
   line.Append(" log_error=");
   line.Append(record.log_error);
   line.Append("\n");
-  const int file = openat(folder, kFreshFile, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const int file = openat(folder, kFreshExitFile, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) return false;
   const auto size = static_cast<ssize_t>(line.size());
   const bool is_whole = write(file, line.data(), line.size()) == size && ftruncate(file, size) == 0;
@@ -84,14 +82,14 @@ void NoteLogError(int folder, int error_number) noexcept {
 }
 
 int ReadLogError(const std::string& folder) {
-  const absl::StatusOr<std::string> text = ReadFile(absl::StrCat(folder, "/", kFreshFile));
+  const absl::StatusOr<std::string> text = ReadFile(absl::StrCat(folder, "/", kFreshExitFile));
   const std::optional<ExitRecord> record = text.ok() ? ParseExitRecord(*text) : std::nullopt;
   return record.has_value() ? record->log_error : 0;
 }
 
 bool WriteExitRecord(int folder, const ExitRecord& record) noexcept {
   if (!WriteFresh(folder, record, /*is_synced=*/true)) return false;
-  if (renameat(folder, kFreshFile, folder, kExitFile) != 0) return false;
+  if (renameat(folder, kFreshExitFile, folder, kExitFile) != 0) return false;
   fsync(folder);
   return true;
 }

@@ -26,6 +26,8 @@ struct ExitRecord {
 };
 
 inline constexpr char kExitFile[] = "exit";
+// Its name until the task has ended.
+inline constexpr char kFreshExitFile[] = "exit.new";
 
 // Takes the room, in the folder of this descriptor. False if that is impossible.
 bool ReserveExitRecord(int folder) noexcept;
