@@ -122,6 +122,7 @@ MainJobSettings FromProto(const v1::MainJobSettings& settings) {
 
 void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progress) {
   progress->set_units(before.units() + progress->units());
+  progress->set_pieces(before.pieces() + progress->pieces());
   progress->set_unit_cpu_ns(before.unit_cpu_ns() + progress->unit_cpu_ns());
   progress->set_unit_cpu_in_bubble_ns(before.unit_cpu_in_bubble_ns() +
                                       progress->unit_cpu_in_bubble_ns());

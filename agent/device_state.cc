@@ -260,6 +260,7 @@ void DeviceState::EndRank(Instant now) {
 void DeviceState::CloseGate(TaskSeat& seat) {
   const TaskView view = seat.gate->reader.View();
   seat.bubbles_denied_before += view.bubbles_denied;
+  seat.pieces_before += view.pieces_done;
   seat.checkpoint = view.checkpoint;
   seat.unit_estimate_ns = view.unit_estimate_ns;
   turns_->LeaveSeat(seat.gate->turn_seat);
@@ -371,11 +372,13 @@ v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& u
   progress.set_bubbles_denied(seat.bubbles_denied_before);
   progress.set_bubbles_skipped(seat.bubbles_skipped_before + seat.skips.bubbles_skipped());
   progress.set_unit_estimate_ns(seat.unit_estimate_ns);
+  progress.set_pieces(seat.pieces_before);
   std::optional<CheckpointView> checkpoint = seat.checkpoint;
   if (seat.gate.has_value()) {
     const TaskView view = seat.gate->reader.View();
     progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
     progress.set_unit_estimate_ns(view.unit_estimate_ns);
+    progress.set_pieces(seat.pieces_before + view.pieces_done);
     checkpoint = view.checkpoint;
   }
   if (checkpoint.has_value()) ReportCheckpoints(*checkpoint, options_.unix_offset_ns, &progress);

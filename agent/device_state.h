@@ -177,6 +177,7 @@ class DeviceState {
     int32_t policy_rank = 0;
     std::optional<Gate> gate;
     int64_t bubbles_denied_before = 0;  // by gates that are gone
+    int64_t pieces_before = 0;          // likewise
     int64_t unit_estimate_ns = 0;
     std::optional<CheckpointView> checkpoint;  // as the last gate said; nothing before the first
     v1::FillProgress before;                   // under other agentds

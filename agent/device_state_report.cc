@@ -85,6 +85,7 @@ v1::BubbleStats DeviceState::ReportBubble(uint32_t slot, const SlotName& bubble)
                        : static_cast<v1::BubbleOffer>(window.verdict));
   for (const int64_t unit_ns : rank_->predictor.unit_ns()) report.add_unit_ns(unit_ns);
   for (const int64_t start_ns : window.latest_start_ns) report.add_latest_start_ns(start_ns);
+  report.set_earliest_start_ns(window.earliest_start_ns);
   return report;
 }
 

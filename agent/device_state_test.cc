@@ -73,6 +73,20 @@ TEST_F(DeviceStateTest, LearnsBubblesAndOffersThemAfterTheEighth) {
   EXPECT_EQ(bubbles[0].latest_start_ns_size(), 16);
 }
 
+TEST_F(DeviceStateTest, ReportsFromWhenOnUnitsStartInBubblesOfTwoKinds) {
+  AttachRank(1);
+  (*signal_)->bubble_names[0].store(PackBubbleName(BubbleClass::kScattered, 0));
+  for (uint32_t i = 0; i < 40; ++i) {
+    PushEdge(EdgeKind::kBubbleBegin, 2 * i + 1, 20 * int64_t{i});
+    PushEdge(EdgeKind::kBubbleEnd, 2 * i + 2, 20 * int64_t{i} + (i % 2 == 0 ? 1 : 15));
+  }
+  state_->Drain(AtMs(900));
+  const std::vector<v1::BubbleStats> bubbles = state_->ReportBubbles();
+  ASSERT_THAT(bubbles, SizeIs(1));
+  EXPECT_GT(bubbles[0].earliest_start_ns(), 1'000'000);
+  EXPECT_EQ(bubbles[0].earliest_start_ns(), (*window_)->entries[0].earliest_start_ns.load());
+}
+
 TEST_F(DeviceStateTest, KeepsTheLastFiguresUntilAnotherRankAttaches) {
   AttachRank(1);
   MakeBubbles(20);
@@ -304,6 +318,7 @@ TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {
   PackUnit(unit, words);
   (*task_)->units.Push(words);
   (*task_)->bubbles_denied.store(3);
+  (*task_)->pieces_done.store(12);
   const v1::FillProgress progress =
       state_->RemoveTask(SpecOf(1).key, {.cause = EndCause::kExited},
                          {.memory_peak_bytes = 10, .cpu = absl::Milliseconds(5)}, AtMs(20));
@@ -311,6 +326,7 @@ TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {
   EXPECT_EQ(progress.unit_cpu_ns(), 2'000'000);
   EXPECT_EQ(progress.unit_cpu_in_bubble_ns(), 2'000'000);
   EXPECT_EQ(progress.bubbles_denied(), 3);
+  EXPECT_EQ(progress.pieces(), 12);
   EXPECT_EQ(progress.memory_peak_bytes(), 10);
   EXPECT_EQ(progress.task_cpu_ns(), 5'000'000);
   EXPECT_EQ(state_->GateOf(SpecOf(1).key), 0u);

@@ -34,6 +34,13 @@ std::string RetriesText(const v1::Job& job) {
   return absl::StrCat("up to ", job.spec().retries());
 }
 
+std::string ProfileText(const v1::Job& job) {
+  const int configurations = job.spec().profile().configurations_size();
+  if (configurations == 0) return job.profile_source();
+  return absl::StrCat("its own, ", configurations,
+                      configurations == 1 ? " configuration" : " configurations");
+}
+
 std::string MemoryText(const v1::Job& job) {
   const int64_t asked_bytes = job.spec().memory_bytes();
   if (asked_bytes == 0) return "the scheduler's default";
@@ -58,6 +65,8 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   facts.Add("workdir", job.spec().workdir().empty() ? "a folder of its own" : job.spec().workdir());
   facts.Add("memory", MemoryText(job));
   facts.Add("retries", RetriesText(job));
+  const std::string profile = ProfileText(job);
+  if (!profile.empty()) facts.Add("profile", profile);
   if (job.spec().way() == v1::FILL_WAY_PROCESS) {
     facts.Add("way", "process: the whole program runs in bubbles only");
   }
@@ -162,8 +171,8 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   absl::StrAppend(
       &text, "\nprogress of attempt ", last.number(), "\n",
       ProgressFacts(last.progress(), std::max(job.memory_bytes(), job.spec().memory_bytes())),
-      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now),
-      "\nhow it was held back\n", LadderFacts(last.progress()));
+      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now), "\nhow it was held back\n",
+      LadderFacts(last.progress()));
   return text;
 }
 

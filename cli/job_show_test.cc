@@ -1,5 +1,6 @@
 #include "cli/job_show.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -31,6 +32,16 @@ TEST_F(JobShowTest, ShowsWhatAPendingJobWaitsFor) {
             "  retries    none\n"
             "\n"
             "no attempts yet\n");
+}
+
+TEST_F(JobShowTest, SaysWhoseProfileTheJobHas) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
+  job.set_profile_source("learned by job 12");
+  EXPECT_THAT(Run({"job", "show", "17"}).out,
+              testing::HasSubstr("  profile    learned by job 12\n"));
+  job.mutable_spec()->mutable_profile()->add_configurations();
+  EXPECT_THAT(Run({"job", "show", "17"}).out,
+              testing::HasSubstr("  profile    its own, 1 configuration\n"));
 }
 
 TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {

@@ -22,6 +22,7 @@ void SetUnlessEmpty(Json& json, const char* name, const std::string& value) {
 Json ProgressJson(const v1::FillProgress& progress) {
   Json json;
   json["units"] = progress.units();
+  SetUnlessZero(json, "pieces", progress.pieces());
   json["unit_cpu_ns"] = progress.unit_cpu_ns();
   json["unit_cpu_in_bubble_ns"] = progress.unit_cpu_in_bubble_ns();
   json["overrun_ns"] = progress.overrun_ns();
@@ -124,6 +125,7 @@ Json JobJson(const v1::Job& job) {
   }
   json["way"] = job.spec().way() == v1::FILL_WAY_PROCESS ? "process" : "sdk";
   json["retries"] = job.spec().retries();
+  SetUnlessEmpty(json, "profile_source", job.profile_source());
   SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());
   json["attempts"] = Json::array();
@@ -197,6 +199,7 @@ Json BubbleJson(const v1::BubbleStats& bubble) {
   json["overruns"] = bubble.overruns();
   json["guard_ns"] = bubble.guard_ns();
   json["offer"] = Word(bubble.offer());
+  SetUnlessZero(json, "earliest_start_ns", bubble.earliest_start_ns());
   // A unit of `unit_ns` may start until `latest_start_ns` after the bubble's begin; -1 = not at
   // all.
   json["latest_starts"] = Json::array();

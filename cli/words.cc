@@ -26,6 +26,8 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
       return "all devices are taken";
     case v1::PENDING_REASON_MEMORY:
       return "not enough free memory";
+    case v1::PENDING_REASON_NO_BUBBLE_FITS:
+      return "its units fit no bubble";
     case v1::PENDING_REASON_BACK_OFF:
       return "waits for its next try";
     default:

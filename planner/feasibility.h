@@ -15,7 +15,11 @@ namespace pipefill {
 // Whether `device` could take any task at all: it has a main job to fill, and a seat.
 bool IsOpen(const DeviceSnapshot& device);
 
-// Whether `job` may go to `device`: it is open and has the memory.
+// Whether one of the needs fits the bubbles of the device, and `memory_bytes`, the job's cap.
+bool FitsBubbles(const PendingJob& job, const DeviceSnapshot& device);
+
+// Whether `job` may go to `device`: it is open, has the memory, and its bubbles take the job's
+// units.
 bool Fits(const PendingJob& job, const DeviceSnapshot& device);
 
 // Whether `job` still waits after a failed attempt.

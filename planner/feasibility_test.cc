@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace pipefill {
@@ -50,6 +53,73 @@ TEST(FeasibilityTest, BackOffEndsAtItsInstant) {
   job.not_before = Instant::FromNs(1000);
   EXPECT_TRUE(IsBackingOff(job, Instant::FromNs(999)));
   EXPECT_FALSE(IsBackingOff(job, Instant::FromNs(1000)));
+}
+
+constexpr int64_t kMs = 1'000'000;
+
+PendingJob JobWithNeeds(std::vector<UnitNeed> needs) {
+  PendingJob job = JobThatNeeds(100 * kMiB);
+  job.needs = std::make_shared<const std::vector<UnitNeed>>(std::move(needs));
+  return job;
+}
+
+DeviceSnapshot DeviceWithRoom(const std::string& name, const BubbleRoom& room) {
+  DeviceSnapshot device = FilledDevice(name, 512 * kMiB);
+  device.room = room;
+  return device;
+}
+
+TEST(FitsBubblesTest, OneConfigurationThatFitsIsEnough) {
+  const PendingJob job = JobWithNeeds({{9 * kMs, 0, 0}, {2 * kMs, 0, 0}});
+  EXPECT_TRUE(Fits(job, DeviceWithRoom("cpu0", {.longest_unit_ns = 2 * kMs})));
+  EXPECT_FALSE(Fits(job, DeviceWithRoom("cpu0", {.longest_unit_ns = 2 * kMs - 1})));
+}
+
+TEST(FitsBubblesTest, WhatIsNotKnownRulesNothingOut) {
+  EXPECT_TRUE(Fits(JobWithNeeds({{9 * kMs, 0, 0}}), FilledDevice("cpu0", 512 * kMiB)));
+  EXPECT_TRUE(Fits(JobThatNeeds(kMiB), DeviceWithRoom("cpu0", {.longest_unit_ns = 1})));
+}
+
+TEST(FitsBubblesTest, MemoryMustFitEveryBubbleBetweenUnitsAndOneBubbleAtItsPeak) {
+  const BubbleRoom room{.longest_unit_ns = kMs, .least_bytes = 10, .most_bytes = 20};
+  EXPECT_TRUE(Fits(JobWithNeeds({{kMs, 10, 20}}), DeviceWithRoom("cpu0", room)));
+  EXPECT_FALSE(Fits(JobWithNeeds({{kMs, 11, 20}}), DeviceWithRoom("cpu0", room)));
+  EXPECT_FALSE(Fits(JobWithNeeds({{kMs, 10, 21}}), DeviceWithRoom("cpu0", room)));
+}
+
+TEST(FitsBubblesTest, ConfigurationMustKeepToTheCapOfItsJob) {
+  const BubbleRoom room{.longest_unit_ns = kMs};
+  EXPECT_TRUE(Fits(JobWithNeeds({{kMs, 0, 100 * kMiB}}), DeviceWithRoom("cpu0", room)));
+  EXPECT_FALSE(Fits(JobWithNeeds({{kMs, 0, 100 * kMiB + 1}}), DeviceWithRoom("cpu0", room)));
+}
+
+TEST(ExplainWaitingTest, NamesTheShortestUnitsAndTheDeviceWithTheLongestBubbles) {
+  const PendingJob job = JobWithNeeds({{9 * kMs, 0, 0}, {8 * kMs, 0, 0}});
+  const std::vector<DeviceSnapshot> devices = {
+      DeviceWithRoom("cpu0", {.longest_unit_ns = 2 * kMs}),
+      DeviceWithRoom("cpu1", {.longest_unit_ns = 3 * kMs})};
+
+  const PendingReason reason = ExplainWaiting(job, devices, Instant());
+
+  EXPECT_EQ(reason.code, PendingCode::kNoBubbleFits);
+  EXPECT_EQ(reason.need_unit.unit_ns, 8 * kMs);
+  EXPECT_EQ(reason.best_room.longest_unit_ns, 3 * kMs);
+  EXPECT_EQ(reason.best_device, (DeviceKey{"a", "cpu1"}));
+}
+
+TEST(ExplainWaitingTest, NamesTheSmallestConfigurationWhereNoneFitsTheMemory) {
+  const PendingJob job = JobWithNeeds({{kMs, 40, 40}, {2 * kMs, 30, 35}});
+  const PendingReason reason = ExplainWaiting(
+      job, {DeviceWithRoom("cpu0", {.longest_unit_ns = 2 * kMs, .least_bytes = 10})}, Instant());
+  EXPECT_EQ(reason.code, PendingCode::kNoBubbleFits);
+  EXPECT_EQ(reason.need_unit, (UnitNeed{2 * kMs, 30, 35}));
+}
+
+TEST(ExplainWaitingTest, LackOfMemoryOnTheDeviceComesBeforeItsBubbles) {
+  DeviceSnapshot device = DeviceWithRoom("cpu0", {.longest_unit_ns = kMs});
+  device.memory_free_bytes = 99 * kMiB;
+  EXPECT_EQ(ExplainWaiting(JobWithNeeds({{9 * kMs, 0, 0}}), {device}, Instant()).code,
+            PendingCode::kMemory);
 }
 
 TEST(ExplainWaitingTest, NamesBackOffBeforeAnythingElse) {

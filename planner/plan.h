@@ -29,6 +29,7 @@ enum class PendingCode {
   kNoMainJob,      // no device has a main job whose bubbles may be filled
   kResidentLimit,  // every device with such a main job holds as many tasks as it may
   kMemory,         // no device with a free seat has `need_bytes` left
+  kNoBubbleFits,   // where it would fit, no configuration of its profile fits the bubbles
 };
 
 // A reason with the numbers behind it, as they were after the last placement of the plan.
@@ -50,6 +51,10 @@ struct PendingReason {
   DeviceKey largest_device;
   // kBackOff.
   std::optional<Instant> not_before;
+  // kNoBubbleFits: the need that came closest, the job's cap, and the bubbles of the device with
+  // the longest units, which is best_device.
+  UnitNeed need_unit = {};
+  BubbleRoom best_room = {};
 
   friend bool operator==(const PendingReason&, const PendingReason&) = default;
 };

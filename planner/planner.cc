@@ -104,7 +104,8 @@ class PlanMaker {
       return;
     }
     // Jobs with the same need wait for the same reason.
-    auto [it, is_new] = reason_by_need_.try_emplace(job.memory_bytes, plan_.reasons.size());
+    auto [it, is_new] = reason_by_need_.try_emplace(std::pair(job.memory_bytes, job.needs.get()),
+                                                    plan_.reasons.size());
     if (is_new) AddReason(job);
     plan_.waiting.push_back({job.id, it->second});
   }
@@ -123,7 +124,7 @@ class PlanMaker {
   std::vector<size_t> open_;
   std::vector<bool> is_placed_;
   std::priority_queue<Candidate, std::vector<Candidate>, decltype(&IsWorse)> candidates_{&IsWorse};
-  absl::btree_map<int64_t, size_t> reason_by_need_;
+  absl::btree_map<std::pair<int64_t, const std::vector<UnitNeed>*>, size_t> reason_by_need_;
   Plan plan_;
 };
 

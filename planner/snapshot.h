@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,24 @@ enum class MainJobUse {
   kFilled,    // attached, and its bubbles may be filled
 };
 
+// What a configuration of a job asks of bubbles.
+struct UnitNeed {
+  int64_t unit_ns = 0;         // its longest unit, as a gate reckons
+  int64_t resident_bytes = 0;  // held all the time
+  int64_t peak_bytes = 0;      // while the unit with the most memory runs
+
+  friend bool operator==(const UnitNeed&, const UnitNeed&) = default;
+};
+
+// What the bubbles of a device take.
+struct BubbleRoom {
+  int64_t longest_unit_ns = 0;      // that may start in one of them
+  int64_t least_bytes = INT64_MAX;  // that the main job leaves free in each of them
+  int64_t most_bytes = INT64_MAX;   // that it leaves free in one of them
+
+  friend bool operator==(const BubbleRoom&, const BubbleRoom&) = default;
+};
+
 struct DeviceSnapshot {
   DeviceKey key;
   // Budget for the main rank and all tasks together, and what is left of it for a further task.
@@ -40,6 +59,8 @@ struct DeviceSnapshot {
   int resident = 0;
   int resident_limit = 0;
   MainJobUse main_job = MainJobUse::kNone;
+  // nullopt: its bubbles are not learned yet, and may take anything.
+  std::optional<BubbleRoom> room = std::nullopt;
 
   bool has_seat() const { return resident < resident_limit; }
 };
@@ -51,6 +72,9 @@ struct PendingJob {
   std::optional<Instant> not_before;
   // Where a user wants it: it goes there if it fits there now, and else anywhere.
   std::optional<DeviceKey> preferred = std::nullopt;
+  // One for each configuration of its profile: it goes only where one of them fits. nullptr:
+  // nothing is known, so it may go anywhere. Never empty.
+  std::shared_ptr<const std::vector<UnitNeed>> needs = nullptr;
 };
 
 struct ClusterSnapshot {

@@ -85,7 +85,7 @@ TEST_F(SchedulerLoopTest, LaunchCarriesTheConfigurationThatIsFastestOnTheDevice)
   EXPECT_TRUE(loop_->Post(SubmitRequest{"", spec, [](const auto&) {}}).ok());
   time_->RunReady();
   ASSERT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
-  EXPECT_EQ(agents_.All<LaunchAttempt>()[0].configuration, "small");
+  EXPECT_EQ(agents_.All<LaunchAttempt>()[0].configuration->name, "small");
   EXPECT_EQ(Get(1).live_attempt().configuration, "small");
   Restart();
   EXPECT_EQ(Get(1).live_attempt().configuration, "small");

@@ -217,6 +217,7 @@ class FillTask {
   bool in_unit_ = false;
   UnitRecord unit_;  // in progress
   uint64_t unit_cpu_begin_ns_ = 0;
+  uint32_t pieces_on_page_ = 0;  // of elastic units, since the page was new
   pf_task_stats stats_ = {};
   pf_task_stats stats_before_page_ = {};  // agentd counts what came over earlier pages itself
 };

@@ -110,6 +110,8 @@ v1::PendingReasonCode ToProto(PendingCode code) {
       return v1::PENDING_REASON_RESIDENT_LIMIT;
     case PendingCode::kMemory:
       return v1::PENDING_REASON_MEMORY;
+    case PendingCode::kNoBubbleFits:
+      return v1::PENDING_REASON_NO_BUBBLE_FITS;
   }
   return v1::PENDING_REASON_UNSPECIFIED;
 }
@@ -261,7 +263,8 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .checkpoint_failures = from.checkpoint_failures(),
           .checkpoint_ns = from.checkpoint_ns(),
           .checkpoint_unix_ns = from.checkpoint_unix_ns(),
-          .resumed_from = from.resumed_from().substr(0, kLineMax)};
+          .resumed_from = from.resumed_from().substr(0, kLineMax),
+          .pieces = from.pieces()};
 }
 
 Device FromProto(const v1::Device& from) {
@@ -299,7 +302,8 @@ BubbleStats FromProto(const v1::BubbleStats& from) {
           .units = from.units(),
           .overruns = from.overruns(),
           .offer = v1::BubbleOffer_IsValid(from.offer()) ? static_cast<BubbleOffer>(from.offer())
-                                                         : BubbleOffer::kUnknown};
+                                                         : BubbleOffer::kUnknown,
+          .earliest_start_ns = from.earliest_start_ns()};
 }
 
 FillMode FromProto(v1::FillMode from) {
@@ -386,6 +390,7 @@ v1::FillProgress ToProto(const FillProgress& from) {
   to.set_checkpoint_ns(from.checkpoint_ns);
   to.set_checkpoint_unix_ns(from.checkpoint_unix_ns);
   to.set_resumed_from(from.resumed_from);
+  to.set_pieces(from.pieces);
   return to;
 }
 
@@ -427,6 +432,7 @@ v1::BubbleStats ToProto(const BubbleStats& from) {
   to.set_units(from.units);
   to.set_overruns(from.overruns);
   to.set_offer(static_cast<v1::BubbleOffer>(from.offer));
+  to.set_earliest_start_ns(from.earliest_start_ns);
   return to;
 }
 
@@ -458,6 +464,7 @@ v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
   to.set_ended_unix_ns(UnixNs(from.ended_at));
   for (const Attempt& attempt : from.attempts) *to.add_attempts() = ToProto(attempt);
   to.set_memory_bytes(from.memory_bytes);
+  to.set_profile_source(from.profile.source);
   return to;
 }
 

@@ -153,7 +153,8 @@ TEST(ConvertJobTest, WaitingJobCarriesCodeAndText) {
       {PendingCode::kNoAgent, v1::PENDING_REASON_NO_AGENT},
       {PendingCode::kNoMainJob, v1::PENDING_REASON_NO_MAIN_JOB},
       {PendingCode::kResidentLimit, v1::PENDING_REASON_RESIDENT_LIMIT},
-      {PendingCode::kMemory, v1::PENDING_REASON_MEMORY}};
+      {PendingCode::kMemory, v1::PENDING_REASON_MEMORY},
+      {PendingCode::kNoBubbleFits, v1::PENDING_REASON_NO_BUBBLE_FITS}};
   for (const auto& [code, proto_code] : expected) {
     Plan plan;
     plan.reasons.resize(1);
@@ -169,6 +170,12 @@ TEST(ConvertJobTest, WaitingJobCarriesCodeAndText) {
 TEST(ConvertJobTest, JobThatNoPlanHasSeenIsNotPlannedYet) {
   const v1::Job job = ToProto(JobIn(JobPhase::kPending), Plan(), Instant());
   EXPECT_EQ(job.pending_reason(), v1::PENDING_REASON_NOT_PLANNED_YET);
+}
+
+TEST(ConvertJobTest, SaysWhoseProfileItGoesBy) {
+  Job job = JobIn(JobPhase::kPending);
+  job.profile.source = "learned by job 12";
+  EXPECT_EQ(ToProto(job, Plan(), Instant()).profile_source(), "learned by job 12");
 }
 
 TEST(ConvertJobTest, RunningJobHasNoPendingReason) {

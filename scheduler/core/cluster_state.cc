@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
+#include "scheduler/core/job_forecast.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -89,7 +90,7 @@ ClusterSnapshot ClusterState::Snapshot(Instant now) const {
   snapshot.pending.reserve(pending_.size());
   for (JobId id : pending_) {
     const Job& job = *jobs_.Find(id);
-    snapshot.pending.push_back({id, job.memory_bytes, job.not_before, job.move_to});
+    snapshot.pending.push_back({id, job.memory_bytes, job.not_before, job.move_to, job.needs});
   }
   return snapshot;
 }
@@ -98,6 +99,7 @@ DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device) const {
   DeviceSnapshot snapshot = SnapshotDevice(node, device, LiveAttemptsOf(node.name));
   const std::optional<MainRank>& rank = node.devices[device].main_rank;
   const bool is_paused = rank.has_value() && main_jobs_.SettingsOf(rank->main_job).is_paused;
+  snapshot.room = RoomOf(node, snapshot.key);
   // A task that is put there would hold memory and do nothing.
   if (is_paused && snapshot.main_job == MainJobUse::kFilled) {
     snapshot.main_job = MainJobUse::kMeasured;
@@ -172,6 +174,11 @@ void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   if (IsTerminal(job.phase) && !job.ended_at.has_value()) job.ended_at = time.wall;
 }
 
+void ClusterState::TakeUpProfile(Job& job) const {
+  job.profile = profiles_.ProfileFor(*job.spec);
+  job.needs = NeedsOf(job.profile);
+}
+
 void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) {
   CHECK(event.job == next_job_id());
   Job job;
@@ -180,6 +187,8 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.spec = std::make_shared<const JobSpec>(event.spec);
   job.memory_bytes = event.spec.memory_bytes;
   job.submitted_at = time.wall;
+  TakeUpProfile(job);
+  if (!job.spec->profile.configurations.empty()) profiles_.OnGiven(job);
   jobs_.Add(std::move(job));
   pending_.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
@@ -239,6 +248,10 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
       job.not_before = time.now + BackOffAfter(job.failures, limits_.back_off);
     }
   }
+  if (job.profile.is_learned || job.profile.profile->configurations.empty()) {
+    profiles_.OnLearned(job);
+    if (job.phase == JobPhase::kPending) TakeUpProfile(job);
+  }
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);
   live->second.erase(attempt.fence);
@@ -262,6 +275,8 @@ void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time)
     if (it == live.end()) continue;
     Attempt& attempt = jobs_.Edit(it->second.key.job).attempts.back();
     attempt.progress = progress;
+    const bool has_settled = attempt.settled.units >= kUnitsToSettle;
+    if (!has_settled && progress.units >= kUnitsToSettle) attempt.settled = progress;
   }
 }
 

@@ -32,6 +32,7 @@
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
+#include "scheduler/core/profile_book.h"
 
 namespace pipefill::scheduler {
 
@@ -140,6 +141,8 @@ class ClusterState {
   DeviceSnapshot SnapshotOf(const Node& node, size_t device) const;
   // Moves the job, and keeps `pending_` and `counts_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
+  // The profile of the job's next attempt.
+  void TakeUpProfile(Job& job) const;
 
   const ClusterLimits limits_;
   JobTable jobs_;
@@ -150,6 +153,7 @@ class ClusterState {
   absl::btree_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;
   MainJobTable main_jobs_;
+  ProfileBook profiles_;
 };
 
 }  // namespace pipefill::scheduler

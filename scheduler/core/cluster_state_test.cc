@@ -261,6 +261,20 @@ TEST_F(ClusterStateTest, ProgressGoesToTheLiveAttempt) {
   EXPECT_EQ(Get(job).live_attempt().progress.units, 5);
 }
 
+TEST_F(ClusterStateTest, FirstReportWithEnoughUnitsIsWhereTheAttemptSettled) {
+  Register({FilledDevice("a", "cpu0")});
+  const JobId job = Submit();
+  const AttemptKey key = Place(job);
+  for (const int64_t units : {kUnitsToSettle - 1, kUnitsToSettle + 6, kUnitsToSettle + 50}) {
+    AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+    report.progress = {{key, FillProgress{.units = units, .unit_cpu_ns = 7 * units}}};
+    ASSERT_TRUE(Admit(report).ok());
+  }
+  EXPECT_EQ(Get(job).live_attempt().settled.units, kUnitsToSettle + 6);
+  EXPECT_EQ(Get(job).live_attempt().settled.unit_cpu_ns, 7 * (kUnitsToSettle + 6));
+  EXPECT_EQ(Get(job).live_attempt().progress.units, kUnitsToSettle + 50);
+}
+
 TEST_F(ClusterStateTest, SnapshotHoldsHeardNodesAndPendingJobsInOrder) {
   Register({FilledDevice("a", "cpu1"), FilledDevice("a", "cpu0")});
   Submit(kMiB);

@@ -62,7 +62,8 @@ struct AttemptEnded {
   // uses up no retry; 0 = it is not. Part of the event, because it hangs on devices, which replay
   // does not have.
   int64_t larger_memory_bytes = 0;
-  // As the agent saw it last; the only part that is not durable.
+  // As the agent saw it last. Durable is only what is learned from: units, their time, the
+  // estimate.
   FillProgress progress;
 };
 

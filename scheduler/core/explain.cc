@@ -51,6 +51,31 @@ std::string ExplainMemory(const PendingReason& reason) {
                       FormatBytes(reason.best_free_bytes), " (", Describe(reason.best_device), ")");
 }
 
+// "its shortest units take up to 8 ms, the longest that may start there take 3 ms".
+std::string Shortage(const PendingReason& reason) {
+  const UnitNeed& need = reason.need_unit;
+  const BubbleRoom& room = reason.best_room;
+  if (need.unit_ns > room.longest_unit_ns) {
+    return absl::StrCat("its shortest units take up to ",
+                        pipefill::FormatDuration(absl::Nanoseconds(need.unit_ns)),
+                        ", the longest that may start there take ",
+                        pipefill::FormatDuration(absl::Nanoseconds(room.longest_unit_ns)));
+  }
+  const int64_t cap_bytes = reason.need_bytes;
+  const bool is_resident = need.resident_bytes > std::min(room.least_bytes, cap_bytes);
+  const int64_t need_bytes = is_resident ? need.resident_bytes : need.peak_bytes;
+  const int64_t room_bytes = is_resident ? room.least_bytes : room.most_bytes;
+  return absl::StrCat("the smallest one needs ", FormatBytes(need_bytes), ", and ",
+                      room_bytes < cap_bytes
+                          ? absl::StrCat(FormatBytes(room_bytes), " is free in them")
+                          : absl::StrCat("the job's cap is ", FormatBytes(cap_bytes)));
+}
+
+std::string ExplainNoBubbleFits(const PendingReason& reason) {
+  return absl::StrCat("no configuration of its profile fits the bubbles of any device: ",
+                      Shortage(reason), " (", Describe(reason.best_device), ")");
+}
+
 }  // namespace
 
 std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now) {
@@ -72,6 +97,8 @@ std::string ExplainReason(const PendingReason& reason, Instant now) {
       return ExplainResidentLimit(reason);
     case PendingCode::kMemory:
       return ExplainMemory(reason);
+    case PendingCode::kNoBubbleFits:
+      return ExplainNoBubbleFits(reason);
   }
   return "";
 }

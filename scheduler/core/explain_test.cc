@@ -50,6 +50,33 @@ TEST(ExplainReasonTest, ResidentLimitCountsSeats) {
             "all 2 devices with a main job are taken: 4 of 4 seats; starts when a task ends");
 }
 
+TEST(ExplainReasonTest, NoBubbleFitsNamesTheShortestUnitsAndTheLongestThatMayStart) {
+  PendingReason reason = Reason(PendingCode::kNoBubbleFits);
+  reason.need_unit = {8'000'000, 0, 0};
+  reason.best_room = {.longest_unit_ns = 3'000'000};
+  reason.best_device = {"a", "cpu0"};
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            "no configuration of its profile fits the bubbles of any device: its shortest units "
+            "take up to 8 ms, the longest that may start there take 3 ms (node a, cpu0)");
+}
+
+TEST(ExplainReasonTest, NoBubbleFitsNamesTheMemoryThatLacks) {
+  PendingReason reason = Reason(PendingCode::kNoBubbleFits);
+  reason.need_bytes = 200 * kMiB;
+  reason.need_unit = {1, 100 * kMiB, 120 * kMiB};
+  reason.best_room = {.longest_unit_ns = 2, .least_bytes = 64 * kMiB, .most_bytes = 128 * kMiB};
+  reason.best_device = {"a", "cpu0"};
+  const std::string begin = "no configuration of its profile fits the bubbles of any device: ";
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            begin + "the smallest one needs 100 MiB, and 64 MiB is free in them (node a, cpu0)");
+  reason.need_unit = {1, 0, 250 * kMiB};
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            begin + "the smallest one needs 250 MiB, and 128 MiB is free in them (node a, cpu0)");
+  reason.best_room.most_bytes = INT64_MAX;
+  EXPECT_EQ(ExplainReason(reason, Instant()),
+            begin + "the smallest one needs 250 MiB, and the job's cap is 200 MiB (node a, cpu0)");
+}
+
 TEST(ExplainReasonTest, MemoryNamesNeedAndBest) {
   PendingReason reason = Reason(PendingCode::kMemory);
   reason.need_bytes = 1024 * kMiB;

@@ -63,7 +63,8 @@ struct AttemptEnd {
   friend bool operator==(const AttemptEnd&, const AttemptEnd&) = default;
 };
 
-// What the units of an attempt have done, as the agent last reported it. Not durable.
+// What the units of an attempt have done, as the agent last reported it. Of an ended attempt units,
+// unit_cpu_ns and unit_estimate_ns are durable; nothing else is.
 struct FillProgress {
   int64_t units = 0;
   int64_t unit_cpu_ns = 0;
@@ -84,8 +85,17 @@ struct FillProgress {
   int64_t checkpoint_ns = 0;
   int64_t checkpoint_unix_ns = 0;
   std::string resumed_from = {};
+  int64_t pieces = 0;
 
   friend bool operator==(const FillProgress&, const FillProgress&) = default;
+};
+
+// What a job goes by that may have been submitted without a profile; see ProfileBook.
+struct JobProfile {
+  std::shared_ptr<const FillProfile> profile = std::make_shared<const FillProfile>();
+  std::string source = {};         // "learned by job 12"; empty = the job's own, or none
+  bool is_of_this_content = true;  // or of a job that only has the same name
+  bool is_learned = false;         // from units in bubbles, not measured alone
 };
 
 enum class AttemptState { kStarting, kRunning, kEnded };
@@ -101,7 +111,13 @@ struct Attempt {
   std::optional<absl::Time> started_at;
   std::optional<absl::Time> ended_at;
   FillProgress progress;
+  // The first report with kUnitsToSettle units: the ones before it are slow, since memory is new
+  // and libraries set themselves up. Not durable.
+  FillProgress settled = {};
 };
+
+// Units of an attempt after which its times are what they will be.
+inline constexpr int64_t kUnitsToSettle = 64;
 
 struct Job {
   JobId id;
@@ -123,6 +139,10 @@ struct Job {
   absl::Time submitted_at;
   std::optional<absl::Time> ended_at;
   std::vector<Attempt> attempts;  // oldest first
+  // Of the next attempt, or of the one that is live or was last. Follows from durable events.
+  JobProfile profile;
+  // What the planner goes by; nullptr = nothing is known.
+  std::shared_ptr<const std::vector<UnitNeed>> needs;
 
   // REQUIRES: HasLiveAttempt(phase).
   const Attempt& live_attempt() const { return attempts.back(); }

@@ -25,8 +25,9 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
 }
 
 LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
+  const Configuration* chosen = job.profile.profile->Find(job.live_attempt().configuration);
   return {job.live_key(),   device,           job.spec,
-          job.memory_bytes, job.submitted_at, job.live_attempt().configuration};
+          job.memory_bytes, job.submitted_at, chosen ? std::optional(*chosen) : std::nullopt};
 }
 
 // REQUIRES: it has somewhere to go.

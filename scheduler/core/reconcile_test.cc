@@ -16,7 +16,10 @@ class ReconcileTest : public testing::Test {
  protected:
   ReconcileTest() {
     Apply(HelloFrom("a", 1, {FilledDevice("a", "cpu0")}));
-    Apply(JobSubmitted{JobId(1), "", SpecThatNeeds(kMiB)});
+    JobSpec spec = SpecThatNeeds(kMiB);
+    spec.profile.configurations = {LearnedConfiguration(1, 1, 0)};
+    spec.profile.configurations[0].name = "batch8";
+    Apply(JobSubmitted{JobId(1), "", spec});
     key_ = state_.NextAttempt(JobId(1));
     Apply(AttemptPlaced{key_, {"a", "cpu0"}, "batch8"});
   }
@@ -136,7 +139,8 @@ TEST_F(ReconcileTest, LaunchThatWasLostIsRepeated) {
   const auto* launch = Find<LaunchAttempt>(decision);
   ASSERT_NE(launch, nullptr);
   EXPECT_EQ(launch->attempt, key_);
-  EXPECT_EQ(launch->configuration, "batch8");
+  ASSERT_TRUE(launch->configuration.has_value());
+  EXPECT_EQ(launch->configuration->name, "batch8");
 }
 
 TEST_F(ReconcileTest, RunningAttemptThatIsNotNamedIsAskedForItsEnd) {

@@ -60,6 +60,9 @@ void Fill(const AttemptEnded& event, v1::JournalRecord* record) {
   to->set_signal(event.end.signal);
   to->set_text(event.end.text);
   to->set_larger_memory_bytes(event.larger_memory_bytes);
+  to->set_units(event.progress.units);
+  to->set_unit_cpu_ns(event.progress.unit_cpu_ns);
+  to->set_unit_estimate_ns(event.progress.unit_estimate_ns);
 }
 
 void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
@@ -84,6 +87,9 @@ Event Read(const v1::AttemptEndedRecord& record) {
   event.attempt = AttemptOf(record);
   event.end = {FromProto(record.cause()), record.exit_code(), record.signal(), record.text()};
   event.larger_memory_bytes = record.larger_memory_bytes();
+  event.progress.units = record.units();
+  event.progress.unit_cpu_ns = record.unit_cpu_ns();
+  event.progress.unit_estimate_ns = record.unit_estimate_ns();
   return event;
 }
 

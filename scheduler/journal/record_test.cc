@@ -49,15 +49,16 @@ TEST(RecordTest, PlacementSurvives) {
 
 TEST(RecordTest, StartSurvives) { EXPECT_EQ(Copy(AttemptStarted{kKey}).attempt, kKey); }
 
-TEST(RecordTest, EndSurvivesWithoutItsProgress) {
+TEST(RecordTest, EndSurvivesWithWhatIsLearnedFromIt) {
   AttemptEnded ended = EndOf(kKey, EndCause::kSignalled);
   ended.end.signal = 9;
   ended.end.text = "ended by signal 9";
-  ended.progress.units = 4;
+  ended.progress = {.units = 4, .unit_cpu_ns = 50, .unit_estimate_ns = 13};
+  ended.progress.freezes = 7;
   const AttemptEnded copy = Copy(ended);
   EXPECT_EQ(copy.attempt, kKey);
   EXPECT_EQ(copy.end, ended.end);
-  EXPECT_EQ(copy.progress, FillProgress());
+  EXPECT_EQ(copy.progress, (FillProgress{.units = 4, .unit_cpu_ns = 50, .unit_estimate_ns = 13}));
 }
 
 TEST(RecordTest, SettingsOfAMainJobSurvive) {

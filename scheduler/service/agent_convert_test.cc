@@ -101,9 +101,11 @@ TEST(ReadEndedTest, LongTextIsCut) {
 }
 
 TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
-  const LaunchAttempt action{
-      kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)), 2 * kMiB,
-      TimeAt(1).wall};
+  const LaunchAttempt action{kKey,
+                             {"a", "cpu0"},
+                             std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)),
+                             2 * kMiB,
+                             TimeAt(1).wall};
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().key().fence(), 9U);
   EXPECT_EQ(command.launch().device(), "cpu0");
@@ -119,12 +121,12 @@ TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
   spec.profile.configurations = {configuration};
   LaunchAttempt action;
   action.spec = std::make_shared<const JobSpec>(spec);
-  action.configuration = "batch8";
+  action.configuration = configuration;
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().config(),
             R"({"name":"batch8","batch_size":8,"memory_saving":"plain"})");
   EXPECT_FALSE(command.launch().spec().has_profile());
-  action.configuration = "";
+  action.configuration = std::nullopt;
   EXPECT_EQ(ToCommand(action, {}).launch().config(), "");
 }
 
