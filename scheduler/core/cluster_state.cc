@@ -17,6 +17,23 @@ const LiveAttempts& NoAttempts() {
   return *kNone;
 }
 
+int32_t ResidentOn(const std::vector<Device>& devices, const DeviceKey& key) {
+  const auto device = std::find_if(devices.begin(), devices.end(),
+                                   [&](const Device& known) { return known.key == key; });
+  return device == devices.end() ? 0 : device->resident;
+}
+
+// `resident`: tasks on its device.
+void MoveMarks(Instant now, int32_t resident, Attempt* attempt) {
+  const ProgressMark mark = {attempt->progress, now};
+  ProgressMark& newer = attempt->newer_mark;
+  if (resident != attempt->mark_resident) newer.at = std::nullopt;
+  attempt->mark_resident = resident;
+  if (newer.at.has_value() && now - *newer.at < kMarkEvery) return;
+  attempt->older_mark = newer.at.has_value() ? newer : mark;
+  newer = mark;
+}
+
 }  // namespace
 
 // --- Reads ---
@@ -277,6 +294,9 @@ void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time)
     attempt.progress = progress;
     const bool has_settled = attempt.settled.units >= kUnitsToSettle;
     if (!has_settled && progress.units >= kUnitsToSettle) attempt.settled = progress;
+    attempt.progress_at = time.now;
+    const int32_t resident = ResidentOn(event.devices, attempt.device);
+    if (attempt.settled.units > 0) MoveMarks(time.now, resident, &attempt);
   }
 }
 

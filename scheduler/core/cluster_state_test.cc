@@ -275,6 +275,40 @@ TEST_F(ClusterStateTest, FirstReportWithEnoughUnitsIsWhereTheAttemptSettled) {
   EXPECT_EQ(Get(job).live_attempt().progress.units, kUnitsToSettle + 50);
 }
 
+TEST_F(ClusterStateTest, OlderMarkIsSomeSecondsOld) {
+  Register({FilledDevice("a", "cpu0")});
+  const JobId job = Submit();
+  const AttemptKey key = Place(job);
+  for (int second = 1; second <= 30; ++second) {
+    AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+    report.progress = {{key, FillProgress{.units = 100 * second}}};
+    ASSERT_TRUE(state_.Check(report, AtSecond(second)).ok());
+    state_.Apply(report, TimeAt(second));
+    const Attempt& attempt = Get(job).live_attempt();
+    ASSERT_TRUE(attempt.older_mark.at.has_value());
+    const absl::Duration age = attempt.progress_at - *attempt.older_mark.at;
+    EXPECT_LE(age, 2 * kMarkEvery);
+    if (second > 8) {
+      EXPECT_GE(age, kMarkEvery);
+    }
+  }
+}
+
+TEST_F(ClusterStateTest, MarksBeginAnewWhenAnotherTaskComesToTheDevice) {
+  Register({FilledDevice("a", "cpu0", 2)});
+  const JobId job = Submit();
+  const AttemptKey key = Place(job);
+  for (int second = 1; second <= 12; ++second) {
+    Device device = FilledDevice("a", "cpu0", 2);
+    device.resident = second < 12 ? 1 : 2;
+    AgentReported report = ReportFrom(1, {device});
+    report.progress = {{key, FillProgress{.units = 100 * second}}};
+    ASSERT_TRUE(state_.Check(report, AtSecond(second)).ok());
+    state_.Apply(report, TimeAt(second));
+  }
+  EXPECT_EQ(Get(job).live_attempt().older_mark.at, AtSecond(12));
+}
+
 TEST_F(ClusterStateTest, SnapshotHoldsHeardNodesAndPendingJobsInOrder) {
   Register({FilledDevice("a", "cpu1"), FilledDevice("a", "cpu0")});
   Submit(kMiB);

@@ -100,6 +100,11 @@ struct JobProfile {
 
 enum class AttemptState { kStarting, kRunning, kEnded };
 
+struct ProgressMark {
+  FillProgress progress = {};
+  std::optional<Instant> at = std::nullopt;
+};
+
 struct Attempt {
   AttemptNumber number;
   Fence fence;
@@ -114,7 +119,16 @@ struct Attempt {
   // The first report with kUnitsToSettle units: the ones before it are slow, since memory is new
   // and libraries set themselves up. Not durable.
   FillProgress settled = {};
+  // The progress as it was some seconds ago: at least kMarkEvery before the last report, at most
+  // twice that once there are enough reports. Not durable.
+  // They begin anew when others come to its device or leave it.
+  ProgressMark older_mark = {};
+  ProgressMark newer_mark = {};
+  int32_t mark_resident = 0;  // tasks on its device since the marks began
+  Instant progress_at = {};   // when `progress` was reported
 };
+
+inline constexpr absl::Duration kMarkEvery = absl::Seconds(4);
 
 // Units of an attempt after which its times are what they will be.
 inline constexpr int64_t kUnitsToSettle = 64;

@@ -18,6 +18,11 @@ constexpr int64_t kHoldOutsMin = 9;
 // Units before the job's own times are worth a forecast.
 constexpr int64_t kUnitsMin = 8;
 
+// A plan is not corrected by more than this: what is further off has another reason, such as a
+// neighbour that starts up.
+constexpr double kYieldMin = 0.25;
+constexpr double kYieldMax = 1.5;
+
 // Units are not taken to be faster than in the profile by more than this.
 constexpr double kRatioMin = 1e-3;
 
@@ -127,6 +132,24 @@ Work WorkOf(const Attempt& attempt, const Configuration* chosen) {
   const double slowdown = std::max(1.0, ratio);
   return {Slowed(*chosen, slowdown), units * std::min(1.0, ratio) * SamplesPerUnit(*chosen),
           slowdown};
+}
+
+// Samples per second in the last seconds; nullopt while that is not known.
+std::optional<double> RecentRate(const Attempt& attempt, const Configuration* chosen) {
+  const ProgressMark& mark = attempt.older_mark;
+  if (!mark.at.has_value() || attempt.progress_at - *mark.at < kMarkEvery) return std::nullopt;
+  const auto units = static_cast<double>(attempt.progress.units - mark.progress.units);
+  const auto pieces = static_cast<double>(attempt.progress.pieces - mark.progress.pieces);
+  double samples = chosen == nullptr ? units : units * SamplesPerUnit(*chosen);
+  if (chosen != nullptr && IsElastic(*chosen) && pieces > 0) samples = pieces;
+  return samples / absl::ToDoubleSeconds(attempt.progress_at - *mark.at);
+}
+
+// What of the planned rate comes about, going by the last seconds. What a plan does not know: work
+// between units, and what gates pass over.
+double YieldOf(const Attempt& attempt, const Configuration* chosen, double planned_per_s) {
+  const std::optional<double> recent = RecentRate(attempt, chosen);
+  return recent.has_value() ? std::clamp(*recent / planned_per_s, kYieldMin, kYieldMax) : 1;
 }
 
 std::string SourceText(const Job& job, const Work& work, const Calendar& calendar,
@@ -240,15 +263,20 @@ std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
     ForecastRate(one, *calendar, {}, &why);
     return Unknown(why.empty() ? "the jobs beside it leave no room for its units" : why);
   }
-  JobForecast forecast{.rate = *rate,
+  const double yield = YieldOf(attempt, chosen, rate->mid);
+  JobForecast forecast{.rate = {rate->low * yield, rate->mid * yield, rate->high * yield},
                        .seconds_left = std::nullopt,
                        .configuration = attempt.configuration,
                        .text = SourceText(job, work, *calendar, options.neighbours.size())};
+  if (yield != 1) {
+    absl::StrAppend(&forecast.text, ", times ", absl::StrFormat("%.3f", yield),
+                    ", as in the last seconds");
+  }
   // Without a chosen configuration, what a unit is worth in samples of a profile is not known.
   const bool counts_samples = chosen != nullptr || profile.configurations.empty();
   if (profile.samples_total > 0 && counts_samples) {
     const auto total = static_cast<double>(profile.samples_total);
-    forecast.seconds_left = SecondsLeft(total - work.samples_done, *rate);
+    forecast.seconds_left = SecondsLeft(total - work.samples_done, forecast.rate);
   }
   return forecast;
 }

@@ -6,6 +6,8 @@
 // they have any size; where a task does not tell its pieces, shorter units are taken to have done
 // less.
 //
+// What the plan gives is corrected by what came about in the last seconds, once that is known.
+//
 // Soft state, made anew for each reader: nothing here decides where a job goes.
 //
 // Pure.

@@ -121,6 +121,23 @@ TEST_F(JobForecastTest, ElasticUnitsAreComparedByWhatAPieceTakes) {
   EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 9'900 / Forecast().rate.mid);
 }
 
+TEST_F(JobForecastTest, IsCorrectedByWhatCameAboutInTheLastSeconds) {
+  Run(*job_.spec, "small");  // planned: 100 units a second, but for hold-outs
+  Attempt& attempt = job_.attempts[0];
+  attempt.progress = {.units = 1'300, .unit_cpu_ns = 1'300 * kMs};
+  attempt.progress_at = AtSecond(24);
+  attempt.older_mark = {.progress = {.units = 1'000}, .at = AtSecond(20.5)};
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 100 * 15.0 / 16);  // too short to tell
+  attempt.older_mark.at = AtSecond(20);
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 75);
+  EXPECT_DOUBLE_EQ(Forecast().rate.low, 75);
+  EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 8'700 / 75.0);
+  EXPECT_EQ(Forecast().text,
+            "from its profile, 1 bubbles of a/cpu0, times 0.800, as in the last seconds");
+  attempt.older_mark.progress.units = attempt.progress.units;  // held up by something else
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 25 * 15.0 / 16);
+}
+
 TEST_F(JobForecastTest, UnitsFromBeforeTheAttemptHasSettledDoNotCount) {
   Run(*job_.spec, "small");
   Attempt& attempt = job_.attempts[0];

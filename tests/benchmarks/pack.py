@@ -12,8 +12,9 @@ profile is learned by a first job in bubbles). Then on each device one job after
 follow each other are resident together: a, a+b, b, b+c, ... At the begin of each interval schedulerd is asked
 for its forecast; nothing that was measured in the interval goes into it. At the end every job is measured alone again.
 
-Work is counted in the job's own output where that grows with it (batches, training steps, passes of the script), and by
-units otherwise; the filled share by agentd. Prints its progress to stderr; the last line on stdout is one JSON object.
+Work is counted in the job's own output (training steps, batches, passes of the script), and where schedulerd forecasts
+something else (slices, steps of layer mode), that is compared. The filled share is agentd's.
+Prints its progress to stderr; the last line on stdout is one JSON object.
 """
 
 import argparse
@@ -33,24 +34,22 @@ from training_run import MAIN_JOB, ROOT, TrainingRun, say  # makes `cluster` kno
 import cluster
 
 DEVICES = ("cpu0", "cpu1")
-# On each device its own order, so that no two jobs of one way run at a time.
-ORDERS = (("step", "elastic", "layer", "process"), ("layer", "process", "step", "elastic"))
+# Jobs that start at the same time, on either device; each stays until those of the next column were with it.
+COLUMNS = (("step", "layer"), ("elastic", "process"), ("layer", "step"), ("process", "elastic"))
 # A batch of two windows becomes two embeddings of 64 floats.
 BATCH_BYTES = 2 * 64 * 4
 ENOUGH = "100000000"  # work that nobody gets done here
 UNITS_TO_SETTLE = 100
-SETTLE_S = 3.0
+SETTLE_S = 6.0
 # The CLI runs on the main job's cores too, and what it takes away there is learned as a longer bubble.
 POLL_S, POLL_TICK_S = 0.5, 0.05
 
 # What a job has done by a time (monotonic, seconds).
 Count = collections.namedtuple("Count", "samples time_s")
-# cpu_s: of one sample. scale: the profile's samples in one of ours; None where schedulerd counts units.
-Alone = collections.namedtuple("Alone", "cpu_s scale")
 # State of the cluster at one report of agentd.
 Tick = collections.namedtuple("Tick", "time_s jobs offered_ns")
 # One job in one interval. Rates are samples per second of device time, shares are of the offered bubble time.
-Result = collections.namedtuple("Result", "way device beside rate forecast low high source used cpu_s")
+Result = collections.namedtuple("Result", "way device beside rate planned forecast low high source used cpu_s")
 
 
 def tell(message):
@@ -116,7 +115,8 @@ class Measured:
 
     @property
     def cpu_s(self):
-        return statistics.mean(run.cpu_s for run in self.runs)
+        """Of one sample."""
+        return statistics.mean(self.runs)
 
     def run(self, core):
         result = self._path(len(self.runs), "json")
@@ -136,20 +136,16 @@ class Measured:
             raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}")
         passes = int(self.example.amount)
         self.example.pass_bytes = os.path.getsize(f"{result}.gz") / passes
-        return Alone((usage.ru_utime + usage.ru_stime) / passes, None)
+        return (usage.ru_utime + usage.ru_stime) / passes
 
     def _run_profiled(self, command, core, result):
-        done = subprocess.run(
+        subprocess.run(
             [cluster.CLI, "profile", "-o", self._path(len(self.runs), "profile.json"), "--cores", core, "--", *command],
-            env=cluster.environment(), check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            env=cluster.environment(), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(result, encoding="utf-8") as file:
             cpu_s = json.load(file)["unit_cpu_ns"] / 1e9
         # The last line of losses is about held-out text.
-        samples = self.example.count(result).samples - (self.example.way != "elastic")
-        # A row of the table: "label 0, n 16      58  8.27 ms ...".
-        pieces = sum(int(n) * int(count.replace(",", "")) for n, count in re.findall(
-            r"^label \d+, n (\d+) +([\d,]+)", done.stdout, re.MULTILINE))
-        return Alone(cpu_s / samples, pieces / samples if pieces else 1)
+        return cpu_s / (self.example.count(result).samples - (self.example.way != "elastic"))
 
 
 def measure_alone(measured):
@@ -182,8 +178,8 @@ def until(question, what):
 class Job:
     """An example submitted to the cluster."""
 
-    def __init__(self, run, measured, device):
-        self.measured, self.device = measured, device
+    def __init__(self, run, measured):
+        self.measured = measured
         self.example = measured.example
         self._run = run
         number = run.next_number()
@@ -191,8 +187,7 @@ class Job:
         options = ["--process"] if self.example.is_process else ["--profile", measured.profile]
         self.id = int(run.cluster.submit(self.example.way, self.example.command(self.result, ENOUGH), *options))
         until(lambda: self.find()["attempts"], f"job {self.id} is placed")
-        if self.find()["attempts"][-1]["device"] != device:
-            self._run.command("job", "move", str(self.id), "--to", f"node-a/{device}")
+        self.device = self.find()["attempts"][-1]["device"]
 
     def settle(self):
         until(self._has_settled, f"job {self.id} runs units on {self.device}")
@@ -201,8 +196,7 @@ class Job:
         attempt = self.find()["attempts"][-1]
         if attempt["state"] == "ended" and self.find()["state"] in ("failed", "succeeded"):
             raise RuntimeError(f"job {self.id} ended: {attempt}")
-        return (attempt["device"] == self.device
-                and attempt.get("progress", {}).get("units", 0) >= UNITS_TO_SETTLE)
+        return attempt.get("progress", {}).get("units", 0) >= UNITS_TO_SETTLE
 
     def find(self):
         return self._run.cluster.cli_json("job", "show", str(self.id))
@@ -227,22 +221,26 @@ class Run(TrainingRun):
 
     def run_stages(self, measured):
         """Alone, with the next one, the next one alone, ..., on both devices side by side."""
-        before = [None] * len(DEVICES)
-        for i in range(len(ORDERS[0])):
-            jobs = self._start([measured[order[i]] for order in ORDERS])
-            if i > 0:
-                self._measure([[old, new] for old, new in zip(before, jobs)])
-                for job in before:
+        before = {}
+        for ways in COLUMNS:
+            jobs = self._start([measured[way] for way in ways])
+            if before:
+                self._measure([[before[device], jobs[device]] for device in DEVICES])
+                for job in before.values():
                     job.cancel()
-            self._measure([[job] for job in jobs])
+            self._measure([[jobs[device]] for device in DEVICES])
             before = jobs
+        for job in before.values():
+            job.cancel()
 
     def _start(self, measured):
-        """Both start up at the same time, which takes long in bubbles."""
-        jobs = [Job(self, each, device) for each, device in zip(measured, DEVICES)]
+        """Both start up at the same time, which takes long in bubbles. schedulerd gives each a device of its own."""
+        jobs = [Job(self, each) for each in measured]
         for job in jobs:
             job.settle()
-        return jobs
+        if {job.device for job in jobs} != set(DEVICES):
+            raise RuntimeError("both jobs are on one device")
+        return {job.device: job for job in jobs}
 
     def _measure(self, residents):
         """residents: per device, the jobs on it."""
@@ -281,24 +279,25 @@ class Run(TrainingRun):
         begin, end = ticks
         seconds = end.time_s - begin.time_s
         progress = [tick.jobs[job.id]["attempts"][-1]["progress"] for tick in ticks]
-        gain = {name: progress[1][name] - progress[0][name]
-                for name in ("units", "unit_cpu_ns", "unit_cpu_in_bubble_ns")}
+        gain = {name: progress[1].get(name, 0) - progress[0].get(name, 0)
+                for name in ("units", "pieces", "unit_cpu_ns", "unit_cpu_in_bubble_ns")}
         rate = 0.0
         if None not in counts and counts[1].time_s > counts[0].time_s:
             rate = (counts[1].samples - counts[0].samples) / (counts[1].time_s - counts[0].time_s)
         forecast = begin.jobs[job.id].get("forecast", {})
-        scale = job.measured.runs[0].scale
-        # Where schedulerd counts units, ours are compared with that.
-        compared = gain["units"] / seconds if scale is None else rate
-        rates = [forecast.get(name, 0) / (scale or 1) for name in ("rate", "rate_low", "rate_high")]
+        # What schedulerd counts: slices of a process job, steps of 20 us of planned work in layer mode.
+        compared = {"process": gain["units"] / seconds, "layer": gain["pieces"] / seconds}.get(job.example.way, rate)
+        rates = [forecast.get(name, 0) for name in ("rate", "rate_low", "rate_high")]
+        learned = re.search(r"times ([\d.]+), as in the last seconds", forecast.get("text", ""))
+        planned = rates[0] / float(learned.group(1)) if learned else rates[0]
         offered_ns = end.offered_ns[job.device] - begin.offered_ns[job.device]
-        result = Result(job.example.way, job.device, tuple(beside), compared, *rates, forecast.get("text", ""),
+        result = Result(job.example.way, job.device, tuple(beside), compared, planned, *rates, forecast.get("text", ""),
                         gain["unit_cpu_in_bubble_ns"] / max(1, offered_ns),
                         gain["unit_cpu_ns"] / 1e9 / seconds / rate if rate else float("nan"))
         self.results.append(result)
         tell(f"{job.device} {result.way:8}{'beside ' + beside[0] if beside else 'alone':15}"
              f"{result.rate:8.4g}/s, forecast {result.forecast:8.4g} ({result.low:.4g} .. {result.high:.4g}), "
-             f"{result.used:.1%} of the offered time; {result.source}")
+             f"planned {result.planned:.4g}, {result.used:.1%} of the offered time; {result.source}")
 
 
 # --- Figures ---
@@ -308,30 +307,38 @@ def error(result):
     return abs(result.rate - result.forecast) / result.rate if result.rate else float("inf")
 
 
+def plan_error(result):
+    """The same of the plan alone, without what the job's last seconds say of it."""
+    return abs(result.rate - result.planned) / result.rate if result.rate else float("inf")
+
+
 def median(values):
     values = [value for value in values if value == value]
     return statistics.median(values) if values else float("nan")
 
 
-def gains(results):
-    """Of each pair, against the better one of both alone on that device."""
+def gains(results, of_one):
+    """Of each pair, against what of_one makes of both alone on that device: max or mean."""
     alone = {(r.way, r.device): r.used for r in results if not r.beside}
     for pair in {(frozenset((r.way, *r.beside)), r.device) for r in results if r.beside}:
         ways, device = pair
         together = sum(r.used for r in results if r.device == device and frozenset((r.way, *r.beside)) == ways)
-        yield together - max(alone[(way, device)] for way in ways)
+        yield together - of_one([alone[(way, device)] for way in ways])
 
 
 def figures(results, measured):
     alone = [r for r in results if not r.beside]
     pairs = [r for r in results if r.beside]
-    figure = {"forecast_error": median(map(error, alone)), "forecast_error_beside": median(map(error, pairs)),
+    figure = {"forecast_error": median(map(error, alone)), "plan_error": median(map(plan_error, alone)),
+              "forecast_error_beside": median(map(error, pairs)),
               "forecast_inside": statistics.mean(r.low <= r.rate <= r.high for r in alone),
-              "gain_second_resident": median(gains(results)),
+              "gain_second_resident": median(gains(results, max)),
+              "gain_second_resident_mean": median(gains(results, statistics.mean)),
               "used": median(r.used for r in alone)}
     for way in measured:
         mine = [r for r in alone if r.way == way]
         figure.update({f"forecast_error_{way}": median(map(error, mine)),
+                       f"plan_error_{way}": median(map(plan_error, mine)),
                        f"used_{way}": median(r.used for r in mine),
                        f"rate_{way}": median(r.rate for r in mine),
                        f"forecast_{way}": median(r.forecast for r in mine),
