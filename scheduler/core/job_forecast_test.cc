@@ -46,7 +46,7 @@ class JobForecastTest : public testing::Test {
   void Run(const JobSpec& spec, const std::string& configuration) {
     job_.id = JobId(1);
     job_.spec = std::make_shared<const JobSpec>(spec);
-    job_.profile = {.profile = std::make_shared<const FillProfile>(spec.profile)};
+    job_.profile = {.profile = std::make_shared<const FillProfile>(job_.spec->profile)};
     job_.phase = JobPhase::kRunning;
     job_.attempts.resize(1);
     job_.attempts[0].device = kDevice;
