@@ -215,11 +215,11 @@ TEST_F(JobForecastTest, NamesTheJobThatItsProfileIsFrom) {
 
 TEST_F(JobForecastTest, RoomIsThatOfTheOfferedBubblesOfTheDevice) {
   Node node = Get();
-  BubbleStats& bubble = node.bubbles[0];
+  BubbleStats bubble = node.bubbles[0];
   bubble.unit_ns = {kMs, 2 * kMs, 4 * kMs};
   bubble.latest_start_ns = {3 * kMs, 0, -1};
   bubble.memory_free_bytes = 50;
-  node.bubbles.push_back(bubble);
+  node.bubbles = {bubble, bubble};
   node.bubbles[1].latest_start_ns = {3 * kMs, -1, -1};
   node.bubbles[1].memory_free_bytes = 0;  // the main job does not say
   node.bubbles.push_back(bubble);
