@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "cli/admin.h"
 #include "cli/bubbles.h"
 #include "cli/devices.h"
 #include "cli/help.h"
@@ -185,7 +186,7 @@ std::vector<CommandEntry> BasicCommands() {
       {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},     {AddJobGroup, kJobs},
       {AddMainGroup, kMain},         {AddPauseCommand, kMain},      {AddResumeCommand, kMain},
       {AddDevicesCommand, kCluster}, {AddBubblesCommand, kCluster}, {AddStatusCommand, kCluster},
-      {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
+      {AddAdminGroup, kOther},       {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
 }
 
 ExitCode RunCommandLine(const std::vector<std::string>& words,

@@ -217,6 +217,11 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["jobs_ended"] = status.jobs_ended();
   json["nodes"] = Json::array();
   for (const std::string& node : status.nodes()) json["nodes"].push_back(node);
+  json["history_keep_seconds"] = status.history_keep_seconds();
+  json["history_jobs_max"] = status.history_jobs_max();
+  json["journal_records"] = status.journal_records();
+  json["snapshot_unix_ns"] = status.snapshot_unix_ns();
+  json["refusing"] = status.refusing_text();
   return json;
 }
 

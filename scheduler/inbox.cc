@@ -7,6 +7,8 @@ namespace pipefill::scheduler {
 bool IsUserRequest(const Message& message) {
   return std::visit(Overloaded{
                         [](const SubmitRequest&) { return true; },
+                        [](const SubmitManyRequest&) { return true; },
+                        [](const BackupRequest&) { return true; },
                         [](const CancelRequest&) { return true; },
                         [](const MoveRequest&) { return true; },
                         [](const UpdateMainJobRequest&) { return true; },

@@ -57,6 +57,11 @@ void Log(const MainJobUpdated& e) {
                e.settings.is_paused, e.settings.static_share_ppm);
 }
 
+void Log(const HistoryDropped& e) {
+  spdlog::info("history_dropped jobs={} first={} last={}", e.jobs.size(), e.jobs.front(),
+               e.jobs.back());
+}
+
 void Log(const AgentRegistered& e) {
   spdlog::info("agent_registered node={} version={} devices={} live_attempts={}", e.node, e.version,
                e.devices.size(), e.live_attempts.size());

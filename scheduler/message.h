@@ -11,11 +11,13 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "scheduler/core/event.h"
+#include "scheduler/journal/snapshot_frame.h"
 
 namespace pipefill::scheduler {
 
@@ -31,6 +33,22 @@ struct SubmitRequest {
   std::string key;  // empty = always a new job
   JobSpec spec;     // checked, and with all defaults
   std::function<void(absl::StatusOr<Submission>)> answer;
+};
+
+struct NewJob {
+  std::string key;
+  JobSpec spec;
+};
+
+// All of them or none; not empty.
+struct SubmitManyRequest {
+  std::vector<NewJob> jobs;
+  std::function<void(absl::StatusOr<std::vector<Submission>>)> answer;
+};
+
+// Answered with the state as it is on disk.
+struct BackupRequest {
+  std::function<void(FrameWriter)> answer;
 };
 
 struct CancelRequest {
@@ -74,8 +92,9 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message = std::variant<SubmitRequest, CancelRequest, MoveRequest, UpdateMainJobRequest,
-                             WaitRequest, EndWait, AgentSaid, StreamEnded>;
+using Message =
+    std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest, MoveRequest,
+                 UpdateMainJobRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

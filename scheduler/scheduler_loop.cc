@@ -1,5 +1,7 @@
 #include "scheduler/scheduler_loop.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/log.h"
@@ -23,16 +25,23 @@ absl::Status StaleStream() {
 }  // namespace
 
 SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLimits& limits,
-                             ClusterState state)
+                             ClusterState state, const StoreSummary& store)
     : dependencies_(dependencies),
       limits_(limits),
       state_(std::move(state)),
       inbox_(limits.requests_max),
       waiters_(limits.waiters_max),
+      compactor_({.loop = dependencies.loop,
+                  .clock = dependencies.clock,
+                  .journal = dependencies.journal,
+                  .snapshots = dependencies.snapshots,
+                  .on_fatal = dependencies.on_fatal},
+                 limits.compaction, store),
       random_(dependencies.random_seed) {}
 
 void SchedulerLoop::Start() {
   is_plan_stale_ = true;
+  compactor_.Start();
   Publish();
   PlanIfDue();
   ArmDeadlineTimer();
@@ -40,6 +49,12 @@ void SchedulerLoop::Start() {
 }
 
 absl::Status SchedulerLoop::Post(Message message) {
+  const bool is_submission = std::holds_alternative<SubmitRequest>(message) ||
+                             std::holds_alternative<SubmitManyRequest>(message);
+  if (is_submission && is_stalled_) {
+    return absl::ResourceExhaustedError(
+        "the disk of the state folder is full; no new job is accepted until there is space");
+  }
   switch (inbox_.Push(std::move(message))) {
     case Inbox::Pushed::kFirst:
       dependencies_.loop.Post([this] { RunBatch(); });
@@ -56,11 +71,12 @@ absl::Status SchedulerLoop::Post(Message message) {
 // --- Messages ---
 
 void SchedulerLoop::RunBatch() {
-  if (is_halted_) return;
+  if (is_waiting()) return;
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
   for (Message& message : inbox_.Take(limits_.batch_max)) {
     std::visit([this](auto& content) { Handle(std::move(content)); }, message);
   }
+  DropHistory();
   if (!Commit()) return;
   if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
   PlanIfDue();
@@ -68,20 +84,21 @@ void SchedulerLoop::RunBatch() {
 }
 
 void SchedulerLoop::Handle(SubmitRequest request) {
-  absl::StatusOr<Submission> result = Submit(request);
+  absl::StatusOr<Submission> result =
+      Submit({.key = std::move(request.key), .spec = std::move(request.spec)});
   batch_.answers.push_back(
       [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
 }
 
-absl::StatusOr<Submission> SchedulerLoop::Submit(SubmitRequest& request) {
-  if (!request.key.empty()) {
-    ASSIGN_OR_RETURN(const std::optional<JobId> known,
-                     state_.FindSubmission(request.key, request.spec));
+absl::StatusOr<Submission> SchedulerLoop::Submit(NewJob job) {
+  if (!job.key.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<JobId> known, state_.FindSubmission(job.key, job.spec));
     if (known.has_value()) return Submission{*known, true};
   }
-  const JobId job = state_.next_job_id();
-  RETURN_IF_ERROR(Admit(JobSubmitted{job, std::move(request.key), std::move(request.spec)}));
-  return Submission{job, false};
+  RETURN_IF_ERROR(CheckSpace());
+  const JobId id = state_.next_job_id();
+  RETURN_IF_ERROR(Admit(JobSubmitted{id, std::move(job.key), std::move(job.spec)}));
+  return Submission{id, false};
 }
 
 void SchedulerLoop::Handle(CancelRequest request) {
@@ -230,20 +247,18 @@ void SchedulerLoop::AnswerWaiters(JobId id) {
 }
 
 bool SchedulerLoop::Commit() {
+  if (!WriteBatch()) return false;
+  FinishBatch();
+  compactor_.OnCommitted(state_);
+  return true;
+}
+
+void SchedulerLoop::FinishBatch() {
   const Batch batch = std::exchange(batch_, Batch());
-  if (!batch.records.empty()) {
-    const absl::Status written = dependencies_.journal.Append(batch.records);
-    if (!written.ok()) {
-      is_halted_ = true;
-      dependencies_.on_fatal(written);
-      return false;
-    }
-  }
   if (batch.is_changed) Publish();
   for (const auto& [session, status] : batch.closings) dependencies_.agents.Close(session, status);
   for (const Action& action : batch.actions) Send(action);
   for (const std::function<void()>& answer : batch.answers) answer();
-  return true;
 }
 
 void SchedulerLoop::Send(const Action& action) {
@@ -259,13 +274,15 @@ void SchedulerLoop::Publish() {
   view->plan = plan_;
   view->counts = state_.counts();
   view->main_jobs = state_.main_jobs().Snapshot();
+  published_store_ = CurrentStore();
+  view->store = published_store_;
   dependencies_.board.Publish(std::move(view));
 }
 
 // --- Plans and deadlines ---
 
 void SchedulerLoop::PlanIfDue() {
-  if (!is_plan_stale_ || !state_.has_pending()) return;
+  if (is_waiting() || !is_plan_stale_ || !state_.has_pending()) return;
   if (dependencies_.clock.Now() < plan_not_before_) {
     ArmPlanTimer(plan_not_before_);
     return;
@@ -304,7 +321,7 @@ void SchedulerLoop::ArmPlanTimer(Instant at) {
   plan_timer_at_ = at;
   plan_timer_ = dependencies_.loop.PostAt(at, [this] {
     plan_timer_ = 0;
-    if (is_halted_) return;
+    if (is_waiting()) return;
     is_plan_stale_ = true;
     PlanIfDue();
   });
@@ -313,12 +330,17 @@ void SchedulerLoop::ArmPlanTimer(Instant at) {
 void SchedulerLoop::RunKeepAlive() {
   if (is_halted_) return;
   const Instant now = dependencies_.clock.Now();
-  for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
+  // While the loop is stalled it hears nobody, and so may keep nobody alive.
+  if (!is_stalled_) {
+    for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
+    RunHousekeeping();
+  }
   dependencies_.loop.PostAt(now + limits_.keep_alive_period, [this] { RunKeepAlive(); });
 }
 
 void SchedulerLoop::RunDeadlines() {
-  if (is_halted_) return;
+  if (is_waiting()) return;
+  if (dependencies_.clock.Now() < no_deadline_before_) return ArmDeadlineTimer();
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
   for (const std::string& name : state_.SilentNodes(time_.now)) {
     const Node* node = state_.nodes().Find(name);
@@ -339,7 +361,7 @@ void SchedulerLoop::ArmDeadlineTimer() {
   if (deadline_timer_ != 0) return;
   const std::optional<Instant> next = state_.NextDeadline();
   if (!next.has_value()) return;
-  deadline_timer_ = dependencies_.loop.PostAt(*next, [this] {
+  deadline_timer_ = dependencies_.loop.PostAt(std::max(*next, no_deadline_before_), [this] {
     deadline_timer_ = 0;
     RunDeadlines();
   });

@@ -1,5 +1,7 @@
 #include "scheduler/settings.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -71,6 +73,27 @@ absl::Status CheckTimes(const Settings& settings) {
                           ": an agent parks its tasks before they are placed elsewhere"));
 }
 
+absl::Status ReadCount(absl::string_view field, int64_t from, int64_t* to) {
+  if (from < 0) return Bad(field, "must be more than 0");
+  if (from > 0) *to = from;
+  return absl::OkStatus();
+}
+
+absl::Status ReadStore(const v1::SchedulerConfig& config, Settings* settings) {
+  RETURN_IF_ERROR(ReadCount("jobs_max", config.jobs_max(), &settings->jobs_max));
+  // A small store keeps as much of it for history as the default does.
+  settings->history_jobs_max = std::min(settings->history_jobs_max, settings->jobs_max / 2);
+  RETURN_IF_ERROR(
+      ReadCount("history_jobs_max", config.history_jobs_max(), &settings->history_jobs_max));
+  RETURN_IF_ERROR(ReadCount("snapshot_every", config.snapshot_every(), &settings->snapshot_every));
+  RETURN_IF_ERROR(ReadDuration("history_keep", config.history_keep(), &settings->history_keep));
+  RETURN_IF_ERROR(ReadBytes("disk_reserve", config.disk_reserve(), &settings->disk_reserve_bytes));
+  if (settings->history_jobs_max < settings->jobs_max) return absl::OkStatus();
+  return Bad("history_jobs_max",
+             absl::StrCat(settings->history_jobs_max, " leaves no room for new jobs in jobs_max, ",
+                          settings->jobs_max));
+}
+
 absl::Status CheckLogLevel(const std::string& level) {
   if (level == "error" || level == "warn" || level == "info" || level == "debug") {
     return absl::OkStatus();
@@ -93,8 +116,7 @@ absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config) {
   RETURN_IF_ERROR(ReadDuration("agent_lease", config.agent_lease(), &settings.agent_lease));
   RETURN_IF_ERROR(
       ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
-  if (config.jobs_max() < 0) return Bad("jobs_max", "must be more than 0");
-  if (config.jobs_max() > 0) settings.jobs_max = config.jobs_max();
+  RETURN_IF_ERROR(ReadStore(config, &settings));
   if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
   RETURN_IF_ERROR(CheckListen(settings.listen));
   RETURN_IF_ERROR(CheckTimes(settings));

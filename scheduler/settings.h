@@ -23,6 +23,10 @@ struct Settings {
   absl::Duration agent_lost_after = absl::Seconds(15);
   int64_t jobs_max = 1'000'000;
   int64_t spec_max_bytes = int64_t{64} << 10;
+  absl::Duration history_keep = absl::Hours(720);
+  int64_t history_jobs_max = 500'000;
+  int64_t snapshot_every = 100'000;
+  int64_t disk_reserve_bytes = int64_t{16} << 20;
   std::string log_level = "info";
 };
 

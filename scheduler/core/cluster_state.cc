@@ -30,8 +30,7 @@ AttemptKey ClusterState::NextAttempt(JobId job) const {
 absl::StatusOr<const Job*> ClusterState::FindJob(JobId id) const {
   const Job* job = jobs_.Find(id);
   if (job != nullptr) return job;
-  return absl::NotFoundError(
-      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+  return JobNotFound(id, jobs_.last_id());
 }
 
 absl::StatusOr<std::optional<JobId>> ClusterState::FindSubmission(const std::string& key,
@@ -169,7 +168,9 @@ void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   job.phase = *next;
   if (job.phase == JobPhase::kPending) pending_.insert(job.id);
   if (HasLiveAttempt(job.phase)) ++live_count_;
-  if (IsTerminal(job.phase) && !job.ended_at.has_value()) job.ended_at = time.wall;
+  if (!IsTerminal(job.phase) || job.ended_at.has_value()) return;
+  job.ended_at = time.wall;
+  ended_.emplace(time.wall, job.id);
 }
 
 void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) {
@@ -247,6 +248,15 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
 
 void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*time*/) {
   main_jobs_.Set(event.settings);
+}
+
+void ClusterState::ApplyEvent(const HistoryDropped& event, const EventTime& /*time*/) {
+  for (JobId id : event.jobs) {
+    const Job& job = *jobs_.Find(id);
+    if (!job.key.empty()) jobs_by_key_.erase(job.key);
+    ended_.erase({*job.ended_at, id});
+    jobs_.Drop(id);
+  }
 }
 
 void ClusterState::ApplyEvent(const AgentRegistered& event, const EventTime& time) {

@@ -15,8 +15,10 @@
 #define SCHEDULER_CORE_CLUSTER_STATE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -38,6 +40,9 @@ namespace pipefill::scheduler {
 struct ClusterLimits {
   // Jobs that the store may hold, ended ones included.
   int64_t jobs_max = 1'000'000;
+  // How long, by the wall clock, and how many jobs are known after their end.
+  absl::Duration history_keep = absl::Hours(720);
+  int64_t history_jobs_max = 500'000;
   // Main jobs for which something may be set. An agent is told all of it as it dials in, so this
   // must stay well below what a stream queues.
   size_t main_jobs_max = 512;
@@ -54,6 +59,17 @@ struct JobCounts {
   int64_t ended = 0;
 };
 
+// The durable state at one moment; never changes.
+struct DurableState {
+  JobTableView jobs;
+  JobId next_job_id;
+  Fence last_fence;
+  std::shared_ptr<const MainJobMap> main_jobs;
+};
+
+// NotFound; says whether the job was there once. `last` is the newest id that was given.
+absl::Status JobNotFound(JobId id, JobId last);
+
 // What the end of its live attempt means to the job.
 JobInput InputForEnd(const Job& job, const AttemptEnded& event);
 
@@ -68,12 +84,29 @@ class ClusterState {
   absl::Status Check(const Event& event, Instant now) const;
   // The part of Check that depends on durable state only; what a journal's event must pass.
   absl::Status CheckReplay(const Event& event) const;
+  // The parts of Check for a submission: whether the store can take so many more jobs, and whether
+  // any device could ever hold one like that.
+  absl::Status CheckRoomFor(int64_t jobs) const;
+  absl::Status CheckSpec(const JobSpec& spec) const;
   // REQUIRES: Check (in replay: CheckReplay) has just said OK.
   void Apply(const Event& event, const EventTime& time);
   // Call once after replay: agents with live attempts have from `now` on to dial in.
   void FinishReplay(Instant now);
 
-  JobId next_job_id() const { return JobId(jobs_.size() + 1); }
+  // --- Snapshots, see journal/snapshot.h ---
+
+  DurableState Durable();
+  // Into a state that has seen no event. Jobs come in the order of their ids. DataLoss if such a
+  // job cannot be.
+  absl::Status RestoreJob(Job job, Instant now);
+  // After the jobs. DataLoss if a job has a larger id or fence.
+  absl::Status RestoreCounters(JobId next_job_id, Fence last_fence);
+  void RestoreMainJob(const MainJobSettings& settings) { main_jobs_.Set(settings); }
+
+  // Ended jobs that are to leave the history at `wall`, the oldest ends first, at most `limit`.
+  std::vector<JobId> ExpiredJobs(absl::Time wall, size_t limit) const;
+
+  JobId next_job_id() const { return JobId(jobs_.last_id().value() + 1); }
   // The key of the job's next attempt. REQUIRES: the job exists.
   AttemptKey NextAttempt(JobId job) const;
 
@@ -117,10 +150,10 @@ class ClusterState {
   absl::Status CheckCancel(JobId job) const;
   absl::Status CheckMove(JobId job) const;
   absl::Status CheckSubmissionReplay(const JobSubmitted& event) const;
-  absl::Status CheckSubmission(const JobSubmitted& event) const;
   absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
   absl::Status CheckPlacement(const AttemptPlaced& event, Instant now) const;
   absl::Status CheckMainJob(const MainJobUpdated& event) const;
+  absl::Status CheckDrop(const HistoryDropped& event) const;
   absl::Status CheckRegistration(const AgentRegistered& event, Instant now) const;
 
   void ApplyEvent(const JobSubmitted& event, const EventTime& time);
@@ -130,6 +163,7 @@ class ClusterState {
   void ApplyEvent(const AttemptStarted& event, const EventTime& time);
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);
   void ApplyEvent(const MainJobUpdated& event, const EventTime& time);
+  void ApplyEvent(const HistoryDropped& event, const EventTime& time);
   void ApplyEvent(const AgentRegistered& event, const EventTime& time);
   void ApplyEvent(const AgentReported& event, const EventTime& time);
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
@@ -138,13 +172,15 @@ class ClusterState {
   bool IsHeard(const Node& node, Instant now) const;
   // One of the node's devices as the planner sees it.
   DeviceSnapshot SnapshotOf(const Node& node, size_t device) const;
-  // Moves the job, and keeps `pending_` and `counts_` in step.
+  // Moves the job, and keeps `pending_`, `ended_` and `live_count_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
 
   const ClusterLimits limits_;
   JobTable jobs_;
   absl::btree_map<std::string, JobId> jobs_by_key_;
   absl::btree_set<JobId> pending_;
+  // By the wall clock, which may jump: the oldest end leaves first.
+  absl::btree_set<std::pair<absl::Time, JobId>> ended_;
   int64_t live_count_ = 0;
   Fence last_fence_;
   absl::btree_map<std::string, LiveAttempts> live_by_node_;

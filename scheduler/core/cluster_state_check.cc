@@ -33,13 +33,17 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
   RETURN_IF_ERROR(CheckReplay(event));
   return std::visit(
       Overloaded{
-          [&](const JobSubmitted& e) { return CheckSubmission(e); },
+          [&](const JobSubmitted& e) {
+            const absl::Status room = CheckRoomFor(1);
+            return room.ok() ? CheckSpec(e.spec) : room;
+          },
           [&](const CancelRequested&) { return absl::OkStatus(); },
           [&](const MoveRequested&) { return absl::OkStatus(); },
           [&](const AttemptPlaced& e) { return CheckPlacement(e, now); },
           [&](const AttemptStarted&) { return absl::OkStatus(); },
           [&](const AttemptEnded&) { return absl::OkStatus(); },
           [&](const MainJobUpdated& e) { return CheckMainJob(e); },
+          [&](const HistoryDropped&) { return absl::OkStatus(); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -63,6 +67,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
                         [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
                         [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
                         [&](const MainJobUpdated&) { return absl::OkStatus(); },
+                        [&](const HistoryDropped& e) { return CheckDrop(e); },
                         [&](const AgentRegistered&) { return absl::OkStatus(); },
                         [&](const AgentReported&) { return absl::OkStatus(); },
                         [&](const AgentDisconnected&) { return absl::OkStatus(); },
@@ -104,18 +109,18 @@ absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) cons
   return absl::OkStatus();
 }
 
-absl::Status ClusterState::CheckSubmission(const JobSubmitted& event) const {
-  if (jobs_.size() >= limits_.jobs_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the store holds ", jobs_.size(),
-                     " jobs, which is its limit; raise jobs_max in the configuration"));
-  }
+absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
+  if (jobs_.size() + jobs <= limits_.jobs_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the store holds ", jobs_.size(), " jobs and may hold ", limits_.jobs_max,
+                   "; raise jobs_max, or lower history_jobs_max, in the configuration"));
+}
+
+absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
   const Device* largest = FindLargestDevice(nodes_);
-  if (largest == nullptr || event.spec.memory_bytes <= largest->memory_bytes) {
-    return absl::OkStatus();
-  }
+  if (largest == nullptr || spec.memory_bytes <= largest->memory_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
-      "memory ", FormatBytes(event.spec.memory_bytes), " is more than any device has: largest is ",
+      "memory ", FormatBytes(spec.memory_bytes), " is more than any device has: largest is ",
       FormatBytes(largest->memory_bytes), " (", Describe(largest->key), "); ask for less"));
 }
 
@@ -169,6 +174,20 @@ absl::Status ClusterState::CheckMainJob(const MainJobUpdated& event) const {
   return absl::ResourceExhaustedError(
       absl::StrCat("something is set for ", limits_.main_jobs_max,
                    " main jobs, which is the limit; unset what ended ones do not need any more"));
+}
+
+absl::Status ClusterState::CheckDrop(const HistoryDropped& event) const {
+  JobId last;
+  for (JobId id : event.jobs) {
+    ASSIGN_OR_RETURN(const Job* job, FindJob(id));
+    if (!IsTerminal(job->phase)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", id.value(), " is ", PhaseName(job->phase), "; it stays"));
+    }
+    if (id <= last) return absl::InvalidArgumentError("dropped jobs are not in order of their ids");
+    last = id;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ClusterState::CheckRegistration(const AgentRegistered& event, Instant now) const {

@@ -11,6 +11,7 @@ bool IsDurable(const Event& event) {
                         [](const AttemptStarted&) { return true; },
                         [](const AttemptEnded&) { return true; },
                         [](const MainJobUpdated&) { return true; },
+                        [](const HistoryDropped&) { return true; },
                         [](const AgentRegistered&) { return false; },
                         [](const AgentReported&) { return false; },
                         [](const AgentDisconnected&) { return false; },

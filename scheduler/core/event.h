@@ -3,7 +3,8 @@
 // state again.
 //
 // A new durable event needs: an alternative here, a record in proto/journal.proto, a conversion in
-// journal/record.cc, Check and Apply in cluster_state.cc, a line in log_event.cc.
+// journal/record.cc, Check and Apply in cluster_state.cc, a line in log_event.cc, its place in
+// journal/replay_property_test.cc; and what it changes must be in journal/snapshot.cc.
 //
 // Pure.
 #ifndef SCHEDULER_CORE_EVENT_H_
@@ -71,6 +72,11 @@ struct MainJobUpdated {
   MainJobSettings settings;
 };
 
+// Ended jobs leave the history. Their ids are never given again; their keys are free.
+struct HistoryDropped {
+  std::vector<JobId> jobs;  // not empty
+};
+
 // --- Soft ---
 
 // An agent has dialled in and said what it has.
@@ -102,8 +108,8 @@ struct AgentLost {
 };
 
 using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, AttemptPlaced,
-                           AttemptStarted, AttemptEnded, MainJobUpdated, AgentRegistered,
-                           AgentReported, AgentDisconnected, AgentLost>;
+                           AttemptStarted, AttemptEnded, MainJobUpdated, HistoryDropped,
+                           AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

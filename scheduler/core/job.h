@@ -101,6 +101,8 @@ struct Attempt {
   std::optional<absl::Time> started_at;
   std::optional<absl::Time> ended_at;
   FillProgress progress;
+
+  friend bool operator==(const Attempt&, const Attempt&) = default;
 };
 
 struct Job {
@@ -128,6 +130,9 @@ struct Job {
   const Attempt& live_attempt() const { return attempts.back(); }
   AttemptKey live_key() const { return {id, live_attempt().number, live_attempt().fence}; }
   bool has_larger_ask() const { return memory_bytes > spec->memory_bytes; }
+
+  // Compares specs by identity, not by content.
+  friend bool operator==(const Job&, const Job&) = default;
 };
 
 }  // namespace pipefill::scheduler

@@ -10,19 +10,17 @@ namespace pipefill::scheduler {
 absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
   const Job* job = view.jobs.Find(id);
   if (job != nullptr) return job;
-  return absl::NotFoundError(
-      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+  return JobNotFound(id, view.jobs.last_id());
 }
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
   JobPage page;
-  int64_t id = view.jobs.size();
-  if (request.cursor.value() > 0) id = std::min(id, request.cursor.value());
-  for (; id >= 1; --id) {
-    const Job* job = view.jobs.Find(JobId(id));
+  const JobId newest = view.jobs.last_id();
+  const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
+  for (; job != nullptr; job = view.jobs.FindAtOrBelow(JobId(job->id.value() - 1))) {
     if (request.is_active_only && IsTerminal(job->phase)) continue;
     if (page.jobs.size() == request.limit) {
-      page.next_cursor = JobId(id);
+      page.next_cursor = job->id;
       break;
     }
     page.jobs.push_back(job);

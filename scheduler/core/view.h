@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/ids.h"
 #include "planner/plan.h"
 #include "scheduler/core/cluster_state.h"
@@ -21,12 +22,22 @@
 
 namespace pipefill::scheduler {
 
+// How things are kept.
+struct StoreView {
+  int64_t journal_records = 0;  // that a restart would replay
+  absl::Time snapshot_at = absl::InfinitePast();
+  std::string refusing_text;  // why new jobs are refused; empty = they are not
+
+  friend bool operator==(const StoreView&, const StoreView&) = default;
+};
+
 struct ClusterView {
   JobTableView jobs;
   NodeMap nodes;
   // The latest one: why jobs wait. Never null.
   std::shared_ptr<const Plan> plan = std::make_shared<const Plan>();
   JobCounts counts;
+  StoreView store;
   // Never null.
   std::shared_ptr<const MainJobMap> main_jobs = std::make_shared<const MainJobMap>();
 };

@@ -66,6 +66,10 @@ void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
   *record->mutable_main_job_settings() = ToProto(event.settings);
 }
 
+void Fill(const HistoryDropped& event, v1::JournalRecord* record) {
+  for (JobId job : event.jobs) record->mutable_history_dropped()->add_job_ids(job.value());
+}
+
 void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentReported&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentDisconnected&, v1::JournalRecord*) { CHECK(false); }
@@ -73,6 +77,12 @@ void Fill(const AgentLost&, v1::JournalRecord*) { CHECK(false); }
 
 Event Read(const v1::JobSubmittedRecord& record) {
   return JobSubmitted{JobId(record.job_id()), record.key(), FromProto(record.spec())};
+}
+
+Event Read(const v1::HistoryDroppedRecord& record) {
+  HistoryDropped event;
+  for (int64_t job : record.job_ids()) event.jobs.emplace_back(job);
+  return event;
 }
 
 Event Read(const v1::AttemptPlacedRecord& record) {
@@ -120,6 +130,8 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{Read(record.attempt_ended()), wall};
     case v1::JournalRecord::kMainJobSettings:
       return DecodedRecord{MainJobUpdated{FromProto(record.main_job_settings())}, wall};
+    case v1::JournalRecord::kHistoryDropped:
+      return DecodedRecord{Read(record.history_dropped()), wall};
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }

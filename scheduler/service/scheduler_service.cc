@@ -1,7 +1,9 @@
 #include "scheduler/service/scheduler_service.h"
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -38,6 +40,62 @@ class WaitCall : public grpc::ServerUnaryReactor {
   const WaitId wait_;
 };
 
+// Streams a snapshot. gRPC owns it: it deletes itself in OnDone.
+class BackupCall : public grpc::ServerWriteReactor<v1::BackupChunk> {
+ public:
+  void Begin(FrameWriter snapshot) {
+    snapshot_.emplace(std::move(snapshot));
+    WriteNext();
+  }
+
+  void OnWriteDone(bool is_ok) override {
+    if (is_ok) return WriteNext();
+    Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void WriteNext() {
+    std::optional<std::string> block = snapshot_->Next();
+    if (!block.has_value()) return Finish(grpc::Status::OK);
+    chunk_.set_data(*std::move(block));
+    StartWrite(&chunk_);
+  }
+
+  std::optional<FrameWriter> snapshot_;
+  v1::BackupChunk chunk_;
+};
+
+constexpr int kJobsMax = 1'000;
+
+absl::StatusOr<std::vector<NewJob>> ReadJobs(const v1::SubmitJobsRequest& request,
+                                             const SpecLimits& limits) {
+  if (request.jobs().empty()) return absl::InvalidArgumentError("jobs: none is named");
+  if (request.jobs_size() > kJobsMax) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "jobs: ", request.jobs_size(), " in one call, at most ", kJobsMax, "; send several calls"));
+  }
+  std::vector<NewJob> jobs;
+  jobs.reserve(static_cast<size_t>(request.jobs_size()));
+  for (const v1::SubmitJobRequest& job : request.jobs()) {
+    absl::StatusOr<JobSpec> spec = ReadSpec(job, limits);
+    if (!spec.ok()) {
+      return WithContext(spec.status(),
+                         absl::StrCat("job ", jobs.size() + 1, " of ", request.jobs_size()));
+    }
+    jobs.push_back({.key = job.key(), .spec = *std::move(spec)});
+  }
+  return jobs;
+}
+
+void Fill(const std::vector<Submission>& submissions, v1::SubmitJobsResponse* response) {
+  for (const Submission& submission : submissions) {
+    v1::SubmitJobResponse* to = response->add_jobs();
+    to->set_job_id(submission.job.value());
+    to->set_already_existed(submission.already_existed);
+  }
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContext* context,
@@ -56,6 +114,30 @@ grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContex
       }});
   if (!posted.ok()) reactor->Finish(ToGrpc(posted));
   return reactor;
+}
+
+grpc::ServerUnaryReactor* SchedulerService::SubmitJobs(grpc::CallbackServerContext* context,
+                                                       const v1::SubmitJobsRequest* request,
+                                                       v1::SubmitJobsResponse* response) {
+  absl::StatusOr<std::vector<NewJob>> jobs = ReadJobs(*request, options_.limits);
+  if (!jobs.ok()) return Answer(context, jobs.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status posted = dependencies_.loop.Post(SubmitManyRequest{
+      *std::move(jobs), [reactor, response](const absl::StatusOr<std::vector<Submission>>& result) {
+        if (result.ok()) Fill(*result, response);
+        reactor->Finish(ToGrpc(result.status()));
+      }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::BackupChunk>* SchedulerService::Backup(
+    grpc::CallbackServerContext* /*context*/, const v1::BackupRequest* /*request*/) {
+  auto* call = new BackupCall;
+  const absl::Status posted = dependencies_.loop.Post(
+      BackupRequest{[call](FrameWriter snapshot) { call->Begin(std::move(snapshot)); }});
+  if (!posted.ok()) call->Finish(ToGrpc(posted));
+  return call;
 }
 
 grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* context,
@@ -188,6 +270,13 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
   response->set_jobs_running(view->counts.running);
   response->set_jobs_ended(view->counts.ended);
   for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
+  response->set_history_keep_seconds(absl::ToInt64Seconds(options_.history_keep));
+  response->set_history_jobs_max(options_.history_jobs_max);
+  response->set_journal_records(view->store.journal_records);
+  if (view->store.snapshot_at != absl::InfinitePast()) {
+    response->set_snapshot_unix_ns(absl::ToUnixNanos(view->store.snapshot_at));
+  }
+  response->set_refusing_text(view->store.refusing_text);
   return Answer(context, absl::OkStatus());
 }
 

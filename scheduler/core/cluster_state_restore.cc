@@ -1,0 +1,99 @@
+// ClusterState and snapshots of it, and what leaves its history.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "scheduler/core/cluster_state.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+absl::Status BadJob(const Job& job, absl::string_view text) {
+  return absl::DataLossError(absl::StrCat("job ", job.id.value(), " cannot be: ", text));
+}
+
+absl::Status CheckAttempts(const Job& job) {
+  Fence last;
+  for (size_t i = 0; i < job.attempts.size(); ++i) {
+    const Attempt& attempt = job.attempts[i];
+    if (attempt.fence <= last) return BadJob(job, "its fences do not grow");
+    last = attempt.fence;
+    const bool is_last = i + 1 == job.attempts.size();
+    const bool is_live = attempt.state != AttemptState::kEnded;
+    if (is_live && !(is_last && HasLiveAttempt(job.phase))) {
+      return BadJob(job, "an attempt lives that may not");
+    }
+  }
+  const bool is_any_live =
+      !job.attempts.empty() && job.attempts.back().state != AttemptState::kEnded;
+  if (HasLiveAttempt(job.phase) && !is_any_live) return BadJob(job, "its attempt has ended");
+  if (IsTerminal(job.phase) != job.ended_at.has_value()) {
+    return BadJob(job, "it has an end without being over, or the other way around");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status JobNotFound(JobId id, JobId last) {
+  if (id.value() >= 1 && id <= last) {
+    return absl::NotFoundError(absl::StrCat(
+        "job ", id.value(), " is not in the history any more; `pipefill jobs` lists what is"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+}
+
+DurableState ClusterState::Durable() {
+  return {.jobs = jobs_.Snapshot(),
+          .next_job_id = next_job_id(),
+          .last_fence = last_fence_,
+          .main_jobs = main_jobs_.Snapshot()};
+}
+
+absl::Status ClusterState::RestoreJob(Job job, Instant now) {
+  if (job.id <= jobs_.last_id()) return BadJob(job, "jobs are not in the order of their ids");
+  RETURN_IF_ERROR(CheckAttempts(job));
+  if (!job.key.empty() && !jobs_by_key_.emplace(job.key, job.id).second) {
+    return BadJob(job, "its key is that of another job");
+  }
+  if (job.phase == JobPhase::kPending) pending_.insert(job.id);
+  if (job.ended_at.has_value()) ended_.emplace(*job.ended_at, job.id);
+  if (HasLiveAttempt(job.phase)) {
+    ++live_count_;
+    const Attempt& attempt = job.live_attempt();
+    live_by_node_[attempt.device.node][attempt.fence] = {
+        job.live_key(), attempt.device, job.memory_bytes, attempt.state == AttemptState::kRunning};
+  }
+  if (job.not_before.has_value()) {
+    job.not_before = now + BackOffAfter(std::max(job.failures, 1), limits_.back_off);
+  }
+  if (!job.attempts.empty()) last_fence_ = std::max(last_fence_, job.attempts.back().fence);
+  jobs_.Add(std::move(job));
+  return absl::OkStatus();
+}
+
+absl::Status ClusterState::RestoreCounters(JobId next_job_id, Fence last_fence) {
+  if (next_job_id <= jobs_.last_id() || last_fence < last_fence_) {
+    return absl::DataLossError("a job has an id or a fence that was never given");
+  }
+  jobs_.SkipTo(JobId(next_job_id.value() - 1));
+  last_fence_ = last_fence;
+  return absl::OkStatus();
+}
+
+std::vector<JobId> ClusterState::ExpiredJobs(absl::Time wall, size_t limit) const {
+  std::vector<JobId> expired;
+  const absl::Time oldest_kept = wall - limits_.history_keep;
+  auto surplus = static_cast<int64_t>(ended_.size()) - limits_.history_jobs_max;
+  for (const auto& [ended_at, id] : ended_) {
+    const bool is_surplus = surplus-- > 0;
+    if (expired.size() >= limit || (!is_surplus && ended_at >= oldest_kept)) break;
+    expired.push_back(id);
+  }
+  std::sort(expired.begin(), expired.end());
+  return expired;
+}
+
+}  // namespace pipefill::scheduler
