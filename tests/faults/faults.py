@@ -117,10 +117,10 @@ def check_small_disk(folder, state, tally):
     daemon = faults.Schedulerd(folder)
     address = daemon.wait_for_address()
     faults.run_client("submit", address, told=told)
-    with open(state / "filler", "wb") as filler:
+    with open(state / "filler", "wb", buffering=0) as filler:
         try:
             while filler.write(b"x" * 4096):
-                filler.flush()
+                pass
         except OSError:
             pass
     full = faults.Told()

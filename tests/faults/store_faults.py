@@ -4,6 +4,7 @@ clients were told with what schedulerd knows afterwards.
 Thread-compatible. Times are seconds.
 """
 
+import atexit
 import collections
 import dataclasses
 import os
@@ -40,7 +41,9 @@ class Schedulerd:
             command = ["strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf",
                        "-e", f"trace={syscall}", "-e", f"inject={syscall}:{fault}"] + command
         self.log = open(self.folder / "log", "ab")
-        self.process = subprocess.Popen(command, stderr=self.log, start_new_session=True)
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log,
+                                        start_new_session=True)
+        atexit.register(self.end, signal.SIGKILL)
 
     def wait_for_address(self):
         """The address, or None if it ended before it served."""
@@ -66,6 +69,7 @@ class Schedulerd:
                     pass
         status = self.process.wait(PATIENCE)
         self.log.close()
+        atexit.unregister(self.end)
         return status
 
 
