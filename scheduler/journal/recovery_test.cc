@@ -89,10 +89,10 @@ class StoreRecoveryTest : public RecoveryTest {
     ClusterState state{ClusterLimits{}};
     ASSERT_TRUE(Recover(journal_, AtSecond(1), &state).ok());
     const SnapshotStamp stamp = {.sequence = jobs, .wall = TimeAt(1).wall};
-    ASSERT_TRUE(snapshots_
-                    .SnapshotStore::Write(FrameWriter(SnapshotEncoder(state.Durable(), stamp)),
-                                          std::atomic<bool>(false))
-                    .ok());
+    SnapshotStore& store = snapshots_;
+    ASSERT_TRUE(
+        store.Write(FrameWriter(SnapshotEncoder(state.Durable(), stamp)), std::atomic<bool>(false))
+            .ok());
   }
 
   absl::StatusOr<Recovered> RecoverAll() {

@@ -38,8 +38,9 @@ class Schedulerd:
         command = [str(SCHEDULERD), "--config", str(config)]
         if inject is not None:
             syscall, fault = inject
-            command = ["strace", "-f", "-qq", "-o", "/dev/null", "--seccomp-bpf",
-                       "-e", f"trace={syscall}", "-e", f"inject={syscall}:{fault}"] + command
+            # Without --seccomp-bpf: with it strace 6.1 injects no signals.
+            command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={syscall}",
+                       "-e", f"inject={syscall}:{fault}"] + command
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log,
                                         start_new_session=True)
