@@ -28,7 +28,7 @@ TEST_F(BackupTest, FileHoldsAllPiecesInOrder) {
   scheduler.backup = {"first ", "second"};
   const Result result = Run({"admin", "backup", path_});
   EXPECT_EQ(result.code, kExitOk) << result.err;
-  EXPECT_EQ(result.out, path_ + ": 12B\n");
+  EXPECT_EQ(result.out, path_ + ": 12 B\n");
   EXPECT_EQ(*ReadFile(path_), "first second");
 }
 

@@ -40,6 +40,7 @@ TEST(SettingsTest, ValuesReplaceTheDefaults) {
   EXPECT_EQ(settings->default_memory_bytes, 256 << 20);
   EXPECT_EQ(settings->agent_lease, absl::Seconds(4));
   EXPECT_EQ(settings->jobs_max, 5);
+  EXPECT_EQ(settings->history_jobs_max, 2) << "a small store leaves room for new jobs, too";
 }
 
 TEST(SettingsTest, EachBadValueIsNamed) {
@@ -56,6 +57,11 @@ TEST(SettingsTest, EachBadValueIsNamed) {
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("1s"); }},
       {"agent_lost_after: ", [](auto* c) { c->set_agent_lost_after("12s"); }},
       {"jobs_max: ", [](auto* c) { c->set_jobs_max(-1); }},
+      {"history_keep: ", [](auto* c) { c->set_history_keep("0s"); }},
+      {"history_jobs_max: ", [](auto* c) { c->set_history_jobs_max(-1); }},
+      {"history_jobs_max: ", [](auto* c) { c->set_history_jobs_max(1'000'000); }},
+      {"snapshot_every: ", [](auto* c) { c->set_snapshot_every(-1); }},
+      {"disk_reserve: ", [](auto* c) { c->set_disk_reserve("some"); }},
       {"policy: ", [](auto* c) { c->set_policy("lifo"); }},
       {"log_level: ", [](auto* c) { c->set_log_level("loud"); }},
   };

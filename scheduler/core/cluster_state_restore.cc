@@ -13,7 +13,11 @@ absl::Status BadJob(const Job& job, absl::string_view text) {
   return absl::DataLossError(absl::StrCat("job ", job.id.value(), " cannot be: ", text));
 }
 
+// A larger id in a snapshot is damage, and would ask for gigabytes of empty table.
+constexpr int64_t kIdMax = int64_t{1} << 36;
+
 absl::Status CheckAttempts(const Job& job) {
+  if (job.failures < 0) return BadJob(job, "its count of failures is negative");
   Fence last;
   for (size_t i = 0; i < job.attempts.size(); ++i) {
     const Attempt& attempt = job.attempts[i];
@@ -53,6 +57,7 @@ DurableState ClusterState::Durable() {
 }
 
 absl::Status ClusterState::RestoreJob(Job job, Instant now) {
+  if (job.id.value() > kIdMax) return BadJob(job, "no store gives such ids");
   if (job.id <= jobs_.last_id()) return BadJob(job, "jobs are not in the order of their ids");
   RETURN_IF_ERROR(CheckAttempts(job));
   if (!job.key.empty() && !jobs_by_key_.emplace(job.key, job.id).second) {
@@ -75,7 +80,7 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
 }
 
 absl::Status ClusterState::RestoreCounters(JobId next_job_id, Fence last_fence) {
-  if (next_job_id <= jobs_.last_id() || last_fence < last_fence_) {
+  if (next_job_id <= jobs_.last_id() || next_job_id.value() > kIdMax || last_fence < last_fence_) {
     return absl::DataLossError("a job has an id or a fence that was never given");
   }
   jobs_.SkipTo(JobId(next_job_id.value() - 1));
