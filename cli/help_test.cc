@@ -45,6 +45,7 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  status                    Is schedulerd there, and how busy is it\n"
             "\n"
             "Other:\n"
+            "  admin                     Keep schedulerd's state safe\n"
             "  help                      Help on a command, or on exit-codes\n"
             "  version                   Version of this program\n"
             "\n"
