@@ -18,6 +18,7 @@ static_assert(static_cast<int>(EndCause::kOutOfMemory) == v1::END_CAUSE_OUT_OF_M
 static_assert(static_cast<int>(EndCause::kLaunchFailed) == v1::END_CAUSE_LAUNCH_FAILED);
 static_assert(static_cast<int>(EndCause::kCancelled) == v1::END_CAUSE_CANCELLED);
 static_assert(static_cast<int>(EndCause::kLost) == v1::END_CAUSE_LOST);
+static_assert(static_cast<int>(EndCause::kRefused) == v1::END_CAUSE_REFUSED);
 static_assert(static_cast<int>(FillWay::kSdk) == v1::FILL_WAY_SDK);
 static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
 static_assert(static_cast<int>(FillMode::kOff) == v1::FILL_MODE_OFF);

@@ -22,6 +22,12 @@ PendingJob JobThatNeeds(int64_t bytes) {
   return {.id = JobId(1), .memory_bytes = bytes, .not_before = std::nullopt};
 }
 
+Plan PlanAfter(const std::vector<DeviceSnapshot>& devices) {
+  Plan plan;
+  for (const DeviceSnapshot& device : devices) AddDevice(device, &plan.numbers);
+  return plan;
+}
+
 TEST(FeasibilityTest, JobFitsWhereAllItsMemoryIsFree) {
   EXPECT_TRUE(Fits(JobThatNeeds(100 * kMiB), FilledDevice("cpu0", 100 * kMiB)));
   EXPECT_FALSE(Fits(JobThatNeeds(100 * kMiB + 1), FilledDevice("cpu0", 100 * kMiB)));
@@ -52,6 +58,46 @@ TEST(FeasibilityTest, BackOffEndsAtItsInstant) {
   EXPECT_FALSE(IsBackingOff(job, Instant::FromNs(1000)));
 }
 
+// With a task that is leaving, and a place kept for somebody.
+DeviceSnapshot HeldDevice() {
+  DeviceSnapshot device = FilledDevice("cpu0", 300 * kMiB);
+  device.resident_limit = 3;
+  device.resident = 1;
+  device.residents = {{.job = JobId(9), .memory_bytes = 200 * kMiB, .is_leaving = true}};
+  device.held_seats = 1;
+  device.held_bytes = 400 * kMiB;
+  return device;
+}
+
+TEST(FeasibilityTest, WhatIsKeptForOthersComesFromLeavingTasksFirst) {
+  DeviceSnapshot device = HeldDevice();
+  EXPECT_EQ(FreeBytes(device), 100 * kMiB);
+  device.held_bytes = 150 * kMiB;
+  EXPECT_EQ(FreeBytes(device), 300 * kMiB);
+  device.residents[0].is_leaving = false;
+  EXPECT_EQ(FreeBytes(device), 150 * kMiB);
+  device.resident_limit = 2;
+  EXPECT_EQ(FreeBytes(device), -1);
+}
+
+TEST(FeasibilityTest, OwnReservationDoesNotStandInTheWay) {
+  PendingJob job = JobThatNeeds(250 * kMiB);
+  DeviceSnapshot device = HeldDevice();
+  device.held_bytes = 450 * kMiB;
+  EXPECT_FALSE(Fits(job, device));
+  job.reserved = Reservation{{"a", "cpu0"}, Instant::FromNs(10)};
+  EXPECT_TRUE(Fits(job, device));
+  job.reserved->device.name = "cpu1";
+  EXPECT_FALSE(Fits(job, device));
+}
+
+TEST(ExplainWaitingTest, NamesWhatCanNeverRun) {
+  const PendingReason reason =
+      ExplainWaiting(JobThatNeeds(2048 * kMiB), PlanAfter({FilledDevice("cpu0", kMiB)}), Instant());
+  EXPECT_EQ(reason.code, PendingCode::kInfeasible);
+  EXPECT_EQ(reason.numbers.largest_bytes, 1024 * kMiB);
+}
+
 TEST(ExplainWaitingTest, NamesBackOffBeforeAnythingElse) {
   PendingJob job = JobThatNeeds(kMiB);
   job.not_before = Instant::FromNs(1000);
@@ -71,11 +117,11 @@ TEST(ExplainWaitingTest, CountsDevicesWithoutMainJobToFill) {
   devices[0].main_job = MainJobUse::kNone;
   devices[1].main_job = MainJobUse::kMeasured;
 
-  const PendingReason reason = ExplainWaiting(JobThatNeeds(kMiB), devices, Instant());
+  const PendingReason reason = ExplainWaiting(JobThatNeeds(kMiB), PlanAfter(devices), Instant());
 
   EXPECT_EQ(reason.code, PendingCode::kNoMainJob);
-  EXPECT_EQ(reason.devices, 2);
-  EXPECT_EQ(reason.devices_measured, 1);
+  EXPECT_EQ(reason.numbers.devices, 2);
+  EXPECT_EQ(reason.numbers.devices_measured, 1);
 }
 
 TEST(ExplainWaitingTest, CountsSeatsOfDevicesWithMainJobOnly) {
@@ -84,11 +130,11 @@ TEST(ExplainWaitingTest, CountsSeatsOfDevicesWithMainJobOnly) {
   devices[1].main_job = MainJobUse::kNone;
   devices[1].resident_limit = 4;
 
-  const PendingReason reason = ExplainWaiting(JobThatNeeds(kMiB), devices, Instant());
+  const PendingReason reason = ExplainWaiting(JobThatNeeds(kMiB), PlanAfter(devices), Instant());
 
   EXPECT_EQ(reason.code, PendingCode::kResidentLimit);
-  EXPECT_EQ(reason.resident, 1);
-  EXPECT_EQ(reason.resident_limit, 1);
+  EXPECT_EQ(reason.numbers.resident, 1);
+  EXPECT_EQ(reason.numbers.resident_limit, 1);
 }
 
 TEST(ExplainWaitingTest, NamesMostFreeMemoryAmongDevicesWithSeat) {
@@ -97,14 +143,15 @@ TEST(ExplainWaitingTest, NamesMostFreeMemoryAmongDevicesWithSeat) {
                                          FilledDevice("cpu2", 300 * kMiB)};
   devices[0].resident = 1;
 
-  const PendingReason reason = ExplainWaiting(JobThatNeeds(400 * kMiB), devices, Instant());
+  const PendingReason reason =
+      ExplainWaiting(JobThatNeeds(400 * kMiB), PlanAfter(devices), Instant());
 
   EXPECT_EQ(reason.code, PendingCode::kMemory);
   EXPECT_EQ(reason.need_bytes, 400 * kMiB);
-  EXPECT_EQ(reason.best_free_bytes, 300 * kMiB);
-  EXPECT_EQ(reason.best_device, (DeviceKey{"a", "cpu2"}));
-  EXPECT_EQ(reason.largest_bytes, 1024 * kMiB);
-  EXPECT_EQ(reason.largest_device, (DeviceKey{"a", "cpu0"}));
+  EXPECT_EQ(reason.numbers.best_free_bytes, 300 * kMiB);
+  EXPECT_EQ(reason.numbers.best_device, (DeviceKey{"a", "cpu2"}));
+  EXPECT_EQ(reason.numbers.largest_bytes, 1024 * kMiB);
+  EXPECT_EQ(reason.numbers.largest_device, (DeviceKey{"a", "cpu0"}));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ bool IsUserRequest(const Message& message) {
                         [](const SubmitRequest&) { return true; },
                         [](const CancelRequest&) { return true; },
                         [](const MoveRequest&) { return true; },
+                        [](const WhyRequest&) { return true; },
                         [](const UpdateMainJobRequest&) { return true; },
                         [](const WaitRequest&) { return true; },
                         [](const EndWait&) { return false; },

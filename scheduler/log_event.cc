@@ -33,6 +33,11 @@ void Log(const MoveRequested& e) {
   spdlog::info("job_move_requested job={} node={} device={}", e.job, e.to.node, e.to.name);
 }
 
+void Log(const EvictionRequested& e) {
+  spdlog::info("eviction_requested job={} attempt={} for={}", e.victim.job, e.victim.attempt,
+               e.beneficiary);
+}
+
 void Log(const AttemptPlaced& e) {
   spdlog::info("job_placed job={} attempt={} fence={} node={} device={}", e.attempt.job,
                e.attempt.attempt, e.attempt.fence, e.device.node, e.device.name);

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/why.h"
 
 namespace pipefill::scheduler {
 
@@ -42,6 +43,12 @@ struct MoveRequest {
   JobId job;
   std::optional<DeviceKey> to;  // nullopt = anywhere else
   std::function<void(absl::Status)> answer;
+};
+
+// Why does the job wait? nullopt: it does not, or no plan has looked at it yet.
+struct WhyRequest {
+  JobId job;
+  std::function<void(std::optional<WaitDetail>)> answer;
 };
 
 struct UpdateMainJobRequest {
@@ -74,8 +81,8 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message = std::variant<SubmitRequest, CancelRequest, MoveRequest, UpdateMainJobRequest,
-                             WaitRequest, EndWait, AgentSaid, StreamEnded>;
+using Message = std::variant<SubmitRequest, CancelRequest, MoveRequest, WhyRequest,
+                             UpdateMainJobRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

@@ -4,7 +4,6 @@
 #include "common/check.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "planner/planner.h"
 #include "scheduler/core/job_forecast.h"
 #include "scheduler/core/move.h"
 #include "scheduler/journal/record.h"
@@ -29,7 +28,7 @@ SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLim
       state_(std::move(state)),
       inbox_(limits.requests_max),
       waiters_(limits.waiters_max),
-      random_(dependencies.random_seed) {}
+      planner_(dependencies.policy) {}
 
 void SchedulerLoop::Start() {
   is_plan_stale_ = true;
@@ -109,10 +108,15 @@ absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
   ASSIGN_OR_RETURN(const DeviceKey to,
                    ChooseMove(state_, {.job = request.job, .to = request.to}, time_.now));
   RETURN_IF_ERROR(Admit(MoveRequested{request.job, to}));
-  for (Action& action : ActionsForMove(state_, request.job)) {
-    batch_.actions.push_back(std::move(action));
-  }
+  batch_.actions.push_back(ActionToMakeWay(state_, request.job));
   return absl::OkStatus();
+}
+
+void SchedulerLoop::Handle(WhyRequest request) {
+  std::optional<WaitDetail> detail = DetailWaiting(planner_.planner(), *plan_, request.job,
+                                                   *state_.refusals().Snapshot(), time_.now);
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), detail = std::move(detail)] { answer(detail); });
 }
 
 void SchedulerLoop::Handle(UpdateMainJobRequest request) {
@@ -255,9 +259,12 @@ void SchedulerLoop::Send(const Action& action) {
 void SchedulerLoop::Publish() {
   auto view = std::make_shared<ClusterView>();
   view->jobs = state_.SnapshotJobs();
-  view->nodes = state_.nodes().nodes();
+  view->nodes = state_.nodes().Snapshot();
   view->plan = plan_;
   view->counts = state_.counts();
+  view->tenants = state_.tenants().List(dependencies_.clock.WallNow());
+  view->quarantines = state_.refusals().Snapshot();
+  view->policy_error = std::string(policy_error_.message());
   view->main_jobs = state_.main_jobs().Snapshot();
   dependencies_.board.Publish(std::move(view));
 }
@@ -273,12 +280,45 @@ void SchedulerLoop::PlanIfDue() {
   RunPlan();
 }
 
+Plan SchedulerLoop::MakePlan() {
+  Plan plan = planner_.MakePlan(&state_, time_);
+  const bool has_failed = !plan.error.ok() && policy_error_.ok();
+  if (!has_failed || dependencies_.fallback == nullptr) return plan;
+  policy_error_ = plan.error;
+  batch_.is_changed = true;
+  spdlog::error("policy_failed policy={} why=\"{}\"; {} plans until schedulerd is restarted",
+                dependencies_.policy.name(), policy_error_.message(),
+                dependencies_.fallback->name());
+  planner_.SetPolicy(*dependencies_.fallback);
+  return planner_.MakePlan(&state_, time_);
+}
+
 void SchedulerLoop::RunPlan() {
   const Instant start = dependencies_.clock.Now();
   time_ = {start, dependencies_.clock.WallNow()};
-  auto plan =
-      std::make_shared<const Plan>(MakePlan(state_.Snapshot(start), dependencies_.policy, random_));
-  for (const Placement& placement : plan->placements) {
+  auto plan = std::make_shared<const Plan>(MakePlan());
+  Carry(*plan);
+  batch_.is_changed =
+      batch_.is_changed || plan->numbers != plan_->numbers || plan->last_job != plan_->last_job;
+  plan_ = std::move(plan);
+  if (!Commit()) return;
+  const Instant end = dependencies_.clock.Now();
+  plan_not_before_ = end + (end - start) * kPlanRest;
+  if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
+}
+
+void SchedulerLoop::Carry(const Plan& plan) {
+  for (const Eviction& eviction : plan.evictions) {
+    const EvictionRequested requested{(*state_.FindJob(eviction.victim))->live_key(),
+                                      eviction.beneficiary};
+    const absl::Status admitted = Admit(requested);
+    if (!admitted.ok()) {
+      spdlog::warn("eviction_refused job={} why=\"{}\"", eviction.victim, admitted.message());
+      continue;
+    }
+    batch_.actions.push_back(ActionToMakeWay(state_, eviction.victim));
+  }
+  for (const Placement& placement : plan.placements) {
     const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device,
                                ChooseConfiguration(**state_.FindJob(placement.job),
                                                    state_.nodes().nodes(), placement.device)};
@@ -289,13 +329,8 @@ void SchedulerLoop::RunPlan() {
     }
     batch_.actions.push_back(ActionForPlacement(state_, placed));
   }
+  // What was just done does not call for another plan by itself.
   is_plan_stale_ = false;
-  batch_.is_changed = batch_.is_changed || *plan != *plan_;
-  plan_ = std::move(plan);
-  if (!Commit()) return;
-  const Instant end = dependencies_.clock.Now();
-  plan_not_before_ = end + (end - start) * kPlanRest;
-  if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
 }
 
 void SchedulerLoop::ArmPlanTimer(Instant at) {

@@ -14,7 +14,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "planner/plan.h"
 #include "planner/policy.h"
 #include "scheduler/agent_link.h"
+#include "scheduler/core/cluster_planner.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/reconcile.h"
 #include "scheduler/inbox.h"
@@ -42,8 +42,9 @@ struct LoopDependencies {
   Journal& journal;
   AgentLink& agents;
   const Policy& policy;
+  // Plans once the policy has failed, which it does not; nullptr = nobody.
+  const Policy* fallback = nullptr;
   ViewBoard& board;
-  uint64_t random_seed = 1;
   std::function<void(const absl::Status&)> on_fatal;
 };
 
@@ -81,6 +82,7 @@ class SchedulerLoop {
   void Handle(SubmitRequest request);
   void Handle(CancelRequest request);
   void Handle(MoveRequest request);
+  void Handle(WhyRequest request);
   void Handle(UpdateMainJobRequest request);
   void Handle(WaitRequest request);
   void Handle(EndWait request);
@@ -109,6 +111,8 @@ class SchedulerLoop {
   // Plans if something has changed, but so that planning takes at most a fifth of the loop's time.
   void PlanIfDue();
   void RunPlan();
+  Plan MakePlan();
+  void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);
   // Tells agents that were heard of lately that schedulerd is there.
   void RunKeepAlive();
@@ -121,7 +125,8 @@ class SchedulerLoop {
   ClusterState state_;
   Inbox inbox_;
   Waiters waiters_;
-  std::mt19937_64 random_;
+  ClusterPlanner planner_;
+  absl::Status policy_error_;
   Batch batch_;
   EventTime time_;  // of the batch
   std::shared_ptr<const Plan> plan_ = std::make_shared<const Plan>();

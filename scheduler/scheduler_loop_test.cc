@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/core/explain.h"
 #include "scheduler/testing/loop_fixture.h"
 
 namespace pipefill::scheduler {
@@ -298,8 +299,8 @@ TEST_F(SchedulerLoopTest, JobWaitsWithReasonUntilSeatIsFree) {
   ASSERT_TRUE(Submit().ok());
   ASSERT_TRUE(Submit().ok());
   EXPECT_EQ(Get(2).phase, JobPhase::kPending);
-  const Plan& plan = *board_.Latest()->plan;
-  EXPECT_EQ(plan.reasons[plan.waiting.at(0).reason].code, PendingCode::kResidentLimit);
+  EXPECT_EQ(ReasonOf(Get(2), *board_.Latest()->plan, time_->Now())->code,
+            PendingCode::kResidentLimit);
 
   Say(1, ExitOf(LastLaunched(), 0));
 

@@ -39,6 +39,10 @@ scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   limits.jobs_max = settings.jobs_max;
   limits.agent_lease = settings.agent_lease;
   limits.agent_lost_after = settings.agent_lost_after;
+  limits.tenants = settings.tenants;
+  limits.fair_half_life = settings.fair_half_life;
+  limits.refusals = settings.refusals;
+  limits.eviction_hold = settings.eviction_hold;
   return limits;
 }
 
@@ -109,7 +113,8 @@ struct Server::Parts {
         std::unique_ptr<scheduler::SqliteJournal> journal_in, scheduler::ClusterState state)
       : settings(settings_in),
         journal(std::move(journal_in)),
-        policy(*MakePolicyByName(settings.policy)),
+        policy(*MakePolicyByName(settings.policy, ReadFile)),
+        fallback(*MakePolicyByName(settings.fallback_policy, ReadFile)),
         events(EventLoop::Create()),
         streams(TermsOf(settings)),
         relay(kContentQuestionsMax),
@@ -118,12 +123,14 @@ struct Server::Parts {
               .journal = *journal,
               .agents = streams,
               .policy = *policy,
+              .fallback = fallback.get(),
               .board = board,
               .on_fatal = EndProcess},
              LoopLimitsOf(settings), std::move(state)),
         users({dependencies.clock, *events, loop, board, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
-                          .spec_max_bytes = settings.spec_max_bytes},
+                          .spec_max_bytes = settings.spec_max_bytes,
+                          .default_min_runtime = settings.min_runtime},
                .version = kVersion,
                .policy = settings.policy}),
         agents({loop, streams, relay}) {}
@@ -131,6 +138,7 @@ struct Server::Parts {
   const Settings settings;
   const std::unique_ptr<scheduler::SqliteJournal> journal;
   const std::unique_ptr<Policy> policy;
+  const std::unique_ptr<Policy> fallback;
   const std::unique_ptr<EventLoop> events;
   scheduler::ViewBoard board;
   scheduler::AgentStreams streams;
@@ -144,12 +152,12 @@ struct Server::Parts {
 };
 
 absl::Status Server::CheckConfig(const v1::SchedulerConfig& config) {
-  return scheduler::ReadSettings(config).status();
+  return scheduler::ReadSettings(config, ReadFile).status();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(const v1::SchedulerConfig& config,
                                                        const ServerDependencies& dependencies) {
-  ASSIGN_OR_RETURN(const Settings settings, scheduler::ReadSettings(config));
+  ASSIGN_OR_RETURN(const Settings settings, scheduler::ReadSettings(config, ReadFile));
   ASSIGN_OR_RETURN(std::unique_ptr<scheduler::SqliteJournal> journal,
                    scheduler::SqliteJournal::Open(settings.state_dir));
   scheduler::ClusterState state(LimitsOf(settings));

@@ -86,7 +86,10 @@ class Fields {
   }
   EndCause TakeCause() {
     const int cause = Take<int>("cause");
-    if (cause < static_cast<int>(EndCause::kExited) || cause > static_cast<int>(EndCause::kLost)) {
+    const bool is_known = (cause >= static_cast<int>(EndCause::kExited) &&
+                           cause <= static_cast<int>(EndCause::kLost)) ||
+                          cause == static_cast<int>(EndCause::kRefused);
+    if (!is_known) {
       return Spoil<EndCause>();
     }
     return static_cast<EndCause>(cause);

@@ -32,9 +32,9 @@ TaskActions TaskMachine::OnStarted() {
   return {TaskAction::kReportStarted};
 }
 
-TaskActions TaskMachine::OnLaunchFailed(std::string text) {
+TaskActions TaskMachine::OnLaunchFailed(std::string text, EndCause cause) {
   if (phase_ == TaskPhase::kLaunching) {
-    end_ = {.cause = EndCause::kLaunchFailed, .text = std::move(text)};
+    end_ = {.cause = cause, .text = std::move(text)};
   } else if (phase_ == TaskPhase::kStopping) {
     end_ = EndOfStopped({});
   } else {

@@ -105,7 +105,8 @@ class TaskMachine {
 
   // The program runs.
   TaskActions OnStarted();
-  TaskActions OnLaunchFailed(std::string text);
+  // `cause` is kLaunchFailed, or kRefused where it is not the job's fault.
+  TaskActions OnLaunchFailed(std::string text, EndCause cause = EndCause::kLaunchFailed);
   // The task holds its pages / its connection has ended.
   TaskActions OnAttached();
   TaskActions OnDetached();

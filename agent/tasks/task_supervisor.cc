@@ -153,7 +153,8 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
                  task.process->keeper().pid);
     return;
   }
-  Perform(task, task.machine.OnLaunchFailed(std::string(status.message())));
+  // There is no process yet that could have failed: this node lacks something.
+  Perform(task, task.machine.OnLaunchFailed(std::string(status.message()), EndCause::kRefused));
   tasks_.erase(spec.key);
 }
 

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "scheduler/convert/profile.h"
 #include "scheduler/core/explain.h"
+#include "scheduler/core/tenant_table.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -110,6 +111,14 @@ v1::PendingReasonCode ToProto(PendingCode code) {
       return v1::PENDING_REASON_RESIDENT_LIMIT;
     case PendingCode::kMemory:
       return v1::PENDING_REASON_MEMORY;
+    case PendingCode::kQuota:
+      return v1::PENDING_REASON_QUOTA;
+    case PendingCode::kInfeasible:
+      return v1::PENDING_REASON_INFEASIBLE;
+    case PendingCode::kReserved:
+      return v1::PENDING_REASON_RESERVED;
+    case PendingCode::kQuarantine:
+      return v1::PENDING_REASON_QUARANTINE;
   }
   return v1::PENDING_REASON_UNSPECIFIED;
 }
@@ -216,7 +225,15 @@ JobSpec FromProto(const v1::JobSpec& from) {
           .retries = from.retries(),
           .profile = FromProto(from.profile()),
           .way = v1::FillWay_IsValid(from.way()) ? static_cast<FillWay>(from.way())
-                                                 : FillWay::kUnspecified};
+                                                 : FillWay::kUnspecified,
+          .priority = from.priority(),
+          .tenant = from.tenant().empty() ? kDefaultTenant : from.tenant(),
+          .deadline = from.deadline_unix_ns() == 0
+                          ? std::nullopt
+                          : std::optional(absl::FromUnixNanos(from.deadline_unix_ns())),
+          .min_runtime = absl::Nanoseconds(from.min_runtime_ns()),
+          .is_evictable = !from.not_evictable(),
+          .may_be_infeasible = from.allow_infeasible()};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -237,6 +254,8 @@ EndCause FromProto(v1::EndCause from) {
       return EndCause::kCancelled;
     case v1::END_CAUSE_LOST:
       return EndCause::kLost;
+    case v1::END_CAUSE_REFUSED:
+      return EndCause::kRefused;
     default:
       return EndCause::kUnknown;
   }
@@ -334,6 +353,12 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.set_retries(from.retries);
   if (from.profile != FillProfile()) *to.mutable_profile() = ToProto(from.profile);
   to.set_way(static_cast<v1::FillWay>(from.way));
+  to.set_priority(from.priority);
+  to.set_tenant(from.tenant);
+  to.set_deadline_unix_ns(UnixNs(from.deadline));
+  to.set_min_runtime_ns(absl::ToInt64Nanoseconds(from.min_runtime));
+  to.set_not_evictable(!from.is_evictable);
+  to.set_allow_infeasible(from.may_be_infeasible);
   return to;
 }
 
@@ -361,6 +386,8 @@ v1::EndCause ToProto(EndCause from) {
       return v1::END_CAUSE_CANCELLED;
     case EndCause::kLost:
       return v1::END_CAUSE_LOST;
+    case EndCause::kRefused:
+      return v1::END_CAUSE_REFUSED;
   }
   return v1::END_CAUSE_UNSPECIFIED;
 }
@@ -446,11 +473,10 @@ v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
   *to.mutable_spec() = ToProto(*from.spec);
   to.set_state(ToProto(from.phase));
   if (from.phase == JobPhase::kPending) {
-    const std::optional<size_t> place = plan.PlaceInLine(from.id);
-    to.set_pending_reason(place.has_value()
-                              ? ToProto(plan.reasons[plan.waiting[*place].reason].code)
-                              : v1::PENDING_REASON_NOT_PLANNED_YET);
-    to.set_pending_text(ExplainWaitingJob(plan, from.id, now));
+    const std::optional<PendingReason> reason = ReasonOf(from, plan, now);
+    to.set_pending_reason(reason.has_value() ? ToProto(reason->code)
+                                             : v1::PENDING_REASON_NOT_PLANNED_YET);
+    to.set_pending_text(ExplainWaitingJob(from, plan, now));
   }
   to.set_cancel_requested(from.is_cancel_requested);
   to.set_end_text(ExplainJobEnd(from));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
+#include "scheduler/core/work_left.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -77,25 +78,54 @@ JobCounts ClusterState::counts() const {
       .pending = pending, .running = live_count_, .ended = jobs_.size() - pending - live_count_};
 }
 
-ClusterSnapshot ClusterState::Snapshot(Instant now) const {
+ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
   ClusterSnapshot snapshot;
-  snapshot.now = now;
+  snapshot.now = time.now;
   for (const auto& [name, node] : nodes_.nodes()) {
-    if (!IsHeard(*node, now)) continue;
-    for (size_t i = 0; i < node->devices.size(); ++i) {
-      snapshot.devices.push_back(SnapshotOf(*node, i));
+    for (DeviceSnapshot& device : SnapshotNode(name, time.now)) {
+      snapshot.devices.push_back(std::move(device));
     }
   }
   snapshot.pending.reserve(pending_.size());
-  for (JobId id : pending_) {
-    const Job& job = *jobs_.Find(id);
-    snapshot.pending.push_back({id, job.memory_bytes, job.not_before, job.move_to});
-  }
+  for (JobId id : pending_) snapshot.pending.push_back(*SnapshotPending(id, time));
+  snapshot.tenants = tenants_.Snapshot(time.wall);
   return snapshot;
 }
 
-DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device) const {
+std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, Instant now) const {
+  std::vector<DeviceSnapshot> devices;
+  const Node* node = nodes_.Find(name);
+  if (node == nullptr || !IsHeard(*node, now)) return devices;
+  for (size_t i = 0; i < node->devices.size(); ++i) devices.push_back(SnapshotOf(*node, i, now));
+  return devices;
+}
+
+std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
+  if (!pending_.contains(id)) return std::nullopt;
+  const Job& job = *jobs_.Find(id);
+  PendingJob pending{.id = id,
+                     .memory_bytes = job.memory_bytes,
+                     .not_before = job.not_before,
+                     .preferred = job.move_to,
+                     .priority = job.spec->priority,
+                     .tenant = job.spec->tenant,
+                     .seconds_left = SecondsLeft(job),
+                     .deadline = std::nullopt,
+                     .reserved = job.reserved};
+  // Far enough away not to overflow.
+  constexpr absl::Duration kFar = absl::Hours(24 * 365 * 100);
+  if (job.spec->deadline.has_value()) {
+    pending.deadline = time.now + std::clamp(*job.spec->deadline - time.wall, -kFar, kFar);
+  }
+  return pending;
+}
+
+DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant now) const {
   DeviceSnapshot snapshot = SnapshotDevice(node, device, LiveAttemptsOf(node.name));
+  snapshot.is_quarantined = refusals_.Find(node.name, now) != nullptr;
+  for (const ResidentTask& task : snapshot.residents) {
+    snapshot.load_seconds += SecondsLeft(*jobs_.Find(task.job)).value_or(0);
+  }
   const std::optional<MainRank>& rank = node.devices[device].main_rank;
   const bool is_paused = rank.has_value() && main_jobs_.SettingsOf(rank->main_job).is_paused;
   // A task that is put there would hold memory and do nothing.
@@ -116,8 +146,7 @@ std::optional<Instant> ClusterState::NextDeadline() const {
 }
 
 bool ClusterState::IsHeard(const Node& node, Instant now) const {
-  return node.is_connected() &&
-         now - node.heard_at <= limits_.agent_lost_after - limits_.agent_lease;
+  return node.is_connected() && now <= HeardUntil(node);
 }
 
 std::vector<std::string> ClusterState::HeardNodes(Instant now) const {
@@ -156,6 +185,8 @@ void ClusterState::Apply(const Event& event, const EventTime& time) {
 }
 
 void ClusterState::FinishReplay(Instant now) {
+  // Those of the journal are of any age.
+  refusals_.ClearAll();
   for (const auto& [node, live] : live_by_node_) {
     if (!live.empty()) nodes_.Expect(node, now);
   }
@@ -164,10 +195,17 @@ void ClusterState::FinishReplay(Instant now) {
 void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   const std::optional<JobPhase> next = NextPhase(job.phase, input);
   CHECK(next.has_value());
-  if (job.phase == JobPhase::kPending) pending_.erase(job.id);
+  changes_.jobs.insert(job.id);
+  if (job.phase == JobPhase::kPending) {
+    pending_.erase(job.id);
+    tenants_.AddPending(job.spec->tenant, -1);
+  }
   if (HasLiveAttempt(job.phase)) --live_count_;
   job.phase = *next;
-  if (job.phase == JobPhase::kPending) pending_.insert(job.id);
+  if (job.phase == JobPhase::kPending) {
+    pending_.insert(job.id);
+    tenants_.AddPending(job.spec->tenant, 1);
+  }
   if (HasLiveAttempt(job.phase)) ++live_count_;
   if (IsTerminal(job.phase) && !job.ended_at.has_value()) job.ended_at = time.wall;
 }
@@ -182,6 +220,8 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.submitted_at = time.wall;
   jobs_.Add(std::move(job));
   pending_.insert(event.job);
+  tenants_.AddPending(event.spec.tenant, 1);
+  changes_.jobs.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
 }
 
@@ -189,16 +229,39 @@ void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& tim
   Job& job = jobs_.Edit(event.job);
   job.is_cancel_requested = true;
   Move(job, JobInput::kCancelRequested, time);
+  if (HasLiveAttempt(job.phase)) Leave(job);
 }
 
 void ClusterState::ApplyEvent(const MoveRequested& event, const EventTime& /*time*/) {
-  jobs_.Edit(event.job).move_to = event.to;
+  Job& job = jobs_.Edit(event.job);
+  job.move_to = event.to;
+  Leave(job);
+}
+
+void ClusterState::ApplyEvent(const EvictionRequested& event, const EventTime& time) {
+  Job& victim = jobs_.Edit(event.victim.job);
+  victim.attempts.back().evicted_for = event.beneficiary;
+  Leave(victim);
+  const DeviceKey device = victim.live_attempt().device;
+  jobs_.Edit(event.beneficiary).reserved = {device, time.now + limits_.eviction_hold};
+  changes_.jobs.insert(event.beneficiary);
+}
+
+LiveAttempt& ClusterState::LiveEntryOf(const Job& job) {
+  const Attempt& attempt = job.live_attempt();
+  return live_by_node_[attempt.device.node][attempt.fence];
+}
+
+void ClusterState::Leave(const Job& job) {
+  LiveEntryOf(job).is_leaving = true;
+  changes_.nodes.insert(job.live_attempt().device.node);
 }
 
 void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time) {
   Job& job = jobs_.Edit(event.attempt.job);
   job.not_before = std::nullopt;
   job.move_to = std::nullopt;
+  job.reserved = std::nullopt;
   Attempt& attempt = job.attempts.emplace_back();
   attempt.number = event.attempt.attempt;
   attempt.fence = event.attempt.fence;
@@ -207,8 +270,14 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
   attempt.placed_at = time.wall;
   Move(job, JobInput::kPlaced, time);
   last_fence_ = event.attempt.fence;
-  live_by_node_[event.device.node][event.attempt.fence] = {event.attempt, event.device,
-                                                           job.memory_bytes, false};
+  live_by_node_[event.device.node][event.attempt.fence] = {
+      .key = event.attempt,
+      .device = event.device,
+      .memory_bytes = job.memory_bytes,
+      .priority = job.spec->priority,
+      .may_be_evicted = job.spec->is_evictable};
+  tenants_.AddResident(job.spec->tenant, 1);
+  changes_.nodes.insert(event.device.node);
 }
 
 void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time) {
@@ -217,7 +286,12 @@ void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time
   attempt.state = AttemptState::kRunning;
   if (!attempt.started_at.has_value()) attempt.started_at = time.wall;
   Move(job, JobInput::kStarted, time);
-  live_by_node_[attempt.device.node][attempt.fence].is_started = true;
+  LiveAttempt& live = LiveEntryOf(job);
+  if (!live.is_started) live.evictable_at = time.now + job.spec->min_runtime;
+  live.is_started = true;
+  job.refusals = 0;
+  refusals_.Clear(attempt.device.node);
+  changes_.nodes.insert(attempt.device.node);
   nodes_.Account(attempt.device.node, attempt.fence);
 }
 
@@ -227,6 +301,9 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   attempt.state = AttemptState::kEnded;
   attempt.end = event.end;
   attempt.ended_at = time.wall;
+  tenants_.AddLiveUse(job.spec->tenant, -attempt.progress.unit_cpu_in_bubble_ns);
+  tenants_.AddUse(job.spec->tenant, event.useful_ns, time.wall);
+  tenants_.AddResident(job.spec->tenant, -1);
   if (event.progress != FillProgress{}) attempt.progress = event.progress;
   const JobInput input = InputForEnd(job, event);
   if (event.larger_memory_bytes > job.memory_bytes) {
@@ -239,6 +316,14 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
       job.not_before = time.now + BackOffAfter(job.failures, limits_.back_off);
     }
   }
+  if (event.end.cause == EndCause::kRefused) {
+    refusals_.Note(attempt.device.node, event.end.text, time.now);
+    ++job.refusals;
+    if (job.phase == JobPhase::kPending) {
+      job.not_before = time.now + BackOffAfter(job.refusals, limits_.back_off);
+    }
+  }
+  changes_.nodes.insert(attempt.device.node);
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);
   live->second.erase(attempt.fence);
@@ -247,9 +332,11 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
 
 void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*time*/) {
   main_jobs_.Set(event.settings);
+  for (const auto& [name, node] : nodes_.nodes()) changes_.nodes.insert(name);
 }
 
 void ClusterState::ApplyEvent(const AgentRegistered& event, const EventTime& time) {
+  changes_.nodes.insert(event.node);
   nodes_.Register(event, LiveAttemptsOf(event.node), limits_.agent_lost_after, time.now);
 }
 
@@ -257,20 +344,27 @@ void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time)
   const std::string node = nodes_.FindBySession(event.session)->name;
   const LiveAttempts& live = LiveAttemptsOf(node);
   nodes_.Report(event, live, time.now);
+  changes_.nodes.insert(node);
   for (const auto& [key, progress] : event.progress) {
     auto it = live.find(key.fence);
     if (it == live.end()) continue;
-    Attempt& attempt = jobs_.Edit(it->second.key.job).attempts.back();
-    attempt.progress = progress;
+    Job& job = jobs_.Edit(it->second.key.job);
+    FillProgress& known = job.attempts.back().progress;
+    tenants_.AddLiveUse(job.spec->tenant,
+                        progress.unit_cpu_in_bubble_ns - known.unit_cpu_in_bubble_ns);
+    known = progress;
   }
 }
 
 void ClusterState::ApplyEvent(const AgentDisconnected& event, const EventTime& /*time*/) {
+  const Node* node = nodes_.FindBySession(event.session);
+  if (node != nullptr) changes_.nodes.insert(node->name);
   nodes_.Disconnect(event.session);
 }
 
 void ClusterState::ApplyEvent(const AgentLost& event, const EventTime& /*time*/) {
   nodes_.Remove(event.node);
+  changes_.nodes.insert(event.node);
 }
 
 }  // namespace pipefill::scheduler

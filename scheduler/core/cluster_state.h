@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -32,6 +33,8 @@
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
+#include "scheduler/core/refusal_table.h"
+#include "scheduler/core/tenant_table.h"
 
 namespace pipefill::scheduler {
 
@@ -46,6 +49,18 @@ struct ClusterLimits {
   // Silence after which an agent is given up, and after which an attempt that it does not name is.
   absl::Duration agent_lost_after = absl::Seconds(15);
   BackOff back_off;
+  std::vector<TenantLimits> tenants = {};
+  // After which used device time counts half, between tenants.
+  absl::Duration fair_half_life = absl::Hours(1);
+  RefusalLimits refusals = {};
+  // How long a place is kept for the job that tasks were evicted for.
+  absl::Duration eviction_hold = absl::Seconds(30);
+};
+
+// What has changed, as far as plans are concerned, since it was last asked for.
+struct PlanChanges {
+  absl::btree_set<std::string> nodes;
+  absl::btree_set<JobId> jobs;
 };
 
 struct JobCounts {
@@ -60,7 +75,10 @@ JobInput InputForEnd(const Job& job, const AttemptEnded& event);
 class ClusterState {
  public:
   explicit ClusterState(const ClusterLimits& limits)
-      : limits_(limits), main_jobs_(limits.main_jobs_max) {}
+      : limits_(limits),
+        main_jobs_(limits.main_jobs_max),
+        tenants_(limits.tenants, limits.fair_half_life),
+        refusals_(limits.refusals) {}
 
   // Whether `event` may be applied. Codes: NotFound (no such job), FailedPrecondition (the state
   // forbids it), AlreadyExists (key in use), ResourceExhausted (a limit, named), Aborted (stale: a
@@ -85,6 +103,8 @@ class ClusterState {
                                                       const JobSpec& spec) const;
   const NodeTable& nodes() const { return nodes_; }
   const MainJobTable& main_jobs() const { return main_jobs_; }
+  const TenantTable& tenants() const { return tenants_; }
+  const RefusalTable& refusals() const { return refusals_; }
   // The cap with which a job is tried again after an attempt that ended as out of memory: twice
   // that of the attempt, or as much as the largest device with a main job to fill can give, if that
   // is at least a quarter more. 0 if the attempt ended otherwise, was that second try already, or
@@ -95,7 +115,17 @@ class ClusterState {
   JobCounts counts() const;
   bool has_pending() const { return !pending_.empty(); }
 
-  ClusterSnapshot Snapshot(Instant now) const;
+  // All that a plan depends on. For few devices: plans are fed by changes.
+  ClusterSnapshot Snapshot(const EventTime& time) const;
+  PlanChanges TakePlanChanges() { return std::exchange(changes_, PlanChanges()); }
+  // The devices of a connected node that was heard of lately; else none.
+  std::vector<DeviceSnapshot> SnapshotNode(const std::string& node, Instant now) const;
+  // nullopt if the job does not wait.
+  std::optional<PendingJob> SnapshotPending(JobId job, const EventTime& time) const;
+  // When the node stops to count as heard of, if nothing is heard until then.
+  Instant HeardUntil(const Node& node) const {
+    return node.heard_at + (limits_.agent_lost_after - limits_.agent_lease);
+  }
   JobTableView SnapshotJobs() { return jobs_.Snapshot(); }
 
   // --- Silence ---
@@ -116,6 +146,8 @@ class ClusterState {
   absl::Status CheckLive(const AttemptKey& key) const;
   absl::Status CheckCancel(JobId job) const;
   absl::Status CheckMove(JobId job) const;
+  absl::Status CheckEvictionReplay(const EvictionRequested& event) const;
+  absl::Status CheckEviction(const EvictionRequested& event, Instant now) const;
   absl::Status CheckSubmissionReplay(const JobSubmitted& event) const;
   absl::Status CheckSubmission(const JobSubmitted& event) const;
   absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
@@ -126,6 +158,7 @@ class ClusterState {
   void ApplyEvent(const JobSubmitted& event, const EventTime& time);
   void ApplyEvent(const CancelRequested& event, const EventTime& time);
   void ApplyEvent(const MoveRequested& event, const EventTime& time);
+  void ApplyEvent(const EvictionRequested& event, const EventTime& time);
   void ApplyEvent(const AttemptPlaced& event, const EventTime& time);
   void ApplyEvent(const AttemptStarted& event, const EventTime& time);
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);
@@ -137,7 +170,10 @@ class ClusterState {
 
   bool IsHeard(const Node& node, Instant now) const;
   // One of the node's devices as the planner sees it.
-  DeviceSnapshot SnapshotOf(const Node& node, size_t device) const;
+  DeviceSnapshot SnapshotOf(const Node& node, size_t device, Instant now) const;
+  // Its entry in live_by_node_. REQUIRES: the job has a live attempt.
+  LiveAttempt& LiveEntryOf(const Job& job);
+  void Leave(const Job& job);
   // Moves the job, and keeps `pending_` and `counts_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
 
@@ -150,6 +186,9 @@ class ClusterState {
   absl::btree_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;
   MainJobTable main_jobs_;
+  TenantTable tenants_;
+  RefusalTable refusals_;
+  PlanChanges changes_;
 };
 
 }  // namespace pipefill::scheduler

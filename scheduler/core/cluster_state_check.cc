@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "common/quantity.h"
 #include "common/status.h"
+#include "planner/eviction.h"
+#include "planner/feasibility.h"
 #include "scheduler/core/cluster_state.h"
 
 namespace pipefill::scheduler {
@@ -36,6 +38,7 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const JobSubmitted& e) { return CheckSubmission(e); },
           [&](const CancelRequested&) { return absl::OkStatus(); },
           [&](const MoveRequested&) { return absl::OkStatus(); },
+          [&](const EvictionRequested& e) { return CheckEviction(e, now); },
           [&](const AttemptPlaced& e) { return CheckPlacement(e, now); },
           [&](const AttemptStarted&) { return absl::OkStatus(); },
           [&](const AttemptEnded&) { return absl::OkStatus(); },
@@ -59,6 +62,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
                         [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
                         [&](const CancelRequested& e) { return CheckCancel(e.job); },
                         [&](const MoveRequested& e) { return CheckMove(e.job); },
+                        [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
                         [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
                         [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
                         [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
@@ -110,13 +114,35 @@ absl::Status ClusterState::CheckSubmission(const JobSubmitted& event) const {
         absl::StrCat("the store holds ", jobs_.size(),
                      " jobs, which is its limit; raise jobs_max in the configuration"));
   }
+  RETURN_IF_ERROR(tenants_.CheckSubmission(event.spec.tenant));
   const Device* largest = FindLargestDevice(nodes_);
-  if (largest == nullptr || event.spec.memory_bytes <= largest->memory_bytes) {
+  if (largest == nullptr || event.spec.may_be_infeasible ||
+      event.spec.memory_bytes <= largest->memory_bytes) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat(
       "memory ", FormatBytes(event.spec.memory_bytes), " is more than any device has: largest is ",
-      FormatBytes(largest->memory_bytes), " (", Describe(largest->key), "); ask for less"));
+      FormatBytes(largest->memory_bytes), " (", Describe(largest->key),
+      "); ask for less, or let it wait for a larger one with --allow-infeasible"));
+}
+
+absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {
+  RETURN_IF_ERROR(CheckLive(event.victim));
+  ASSIGN_OR_RETURN(const Job* beneficiary, FindJob(event.beneficiary));
+  if (beneficiary->phase == JobPhase::kPending) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("job ", event.beneficiary.value(), " is ",
+                                         PhaseName(beneficiary->phase), ", not pending"));
+}
+
+absl::Status ClusterState::CheckEviction(const EvictionRequested& event, Instant now) const {
+  const Job& victim = *jobs_.Find(event.victim.job);
+  const LiveAttempt& live =
+      LiveAttemptsOf(victim.live_attempt().device.node).at(event.victim.fence);
+  if (MayEvict(jobs_.Find(event.beneficiary)->spec->priority, ResidentOf(live), now)) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("job ", victim.id.value(), " may not be evicted for job ",
+                                         event.beneficiary.value(), " any more"));
 }
 
 absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) const {
@@ -144,10 +170,9 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
     return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
   }
   const DeviceSnapshot left =
-      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()));
+      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()), now);
   const int64_t need_bytes = jobs_.Find(event.attempt.job)->memory_bytes;
-  if (left.main_job != MainJobUse::kFilled || !left.has_seat() ||
-      need_bytes > left.memory_free_bytes) {
+  if (!IsOpen(left) || need_bytes > left.memory_free_bytes) {
     return absl::AbortedError(
         absl::StrCat(Describe(event.device), " cannot take job ", event.attempt.job.value(),
                      " any more: resident=", left.resident, "/", left.resident_limit,

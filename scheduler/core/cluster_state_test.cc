@@ -266,12 +266,12 @@ TEST_F(ClusterStateTest, SnapshotHoldsHeardNodesAndPendingJobsInOrder) {
   Submit(kMiB);
   Submit(2 * kMiB);
 
-  const ClusterSnapshot snapshot = state_.Snapshot(AtSecond(1));
+  const ClusterSnapshot snapshot = state_.Snapshot(TimeAt(1));
   ASSERT_EQ(snapshot.devices.size(), 2U);
   EXPECT_EQ(snapshot.devices[0].key.name, "cpu0");
   ASSERT_EQ(snapshot.pending.size(), 2U);
   EXPECT_EQ(snapshot.pending[1].memory_bytes, 2 * kMiB);
-  EXPECT_THAT(state_.Snapshot(AtSecond(5.1)).devices, IsEmpty());
+  EXPECT_THAT(state_.Snapshot(TimeAt(5.1)).devices, IsEmpty());
 }
 
 // --- Agents ---

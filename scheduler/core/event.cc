@@ -7,6 +7,7 @@ bool IsDurable(const Event& event) {
                         [](const JobSubmitted&) { return true; },
                         [](const CancelRequested&) { return true; },
                         [](const MoveRequested&) { return true; },
+                        [](const EvictionRequested&) { return true; },
                         [](const AttemptPlaced&) { return true; },
                         [](const AttemptStarted&) { return true; },
                         [](const AttemptEnded&) { return true; },

@@ -44,6 +44,12 @@ struct MoveRequested {
   DeviceKey to;
 };
 
+// The attempt is to be stopped so that another job, of higher priority, can have its place.
+struct EvictionRequested {
+  AttemptKey victim;
+  JobId beneficiary;
+};
+
 struct AttemptPlaced {
   AttemptKey attempt;
   DeviceKey device;
@@ -62,6 +68,8 @@ struct AttemptEnded {
   // uses up no retry; 0 = it is not. Part of the event, because it hangs on devices, which replay
   // does not have.
   int64_t larger_memory_bytes = 0;
+  // CPU time of its units inside bubbles: what its tenant has used.
+  int64_t useful_ns = 0;
   // As the agent saw it last; the only part that is not durable.
   FillProgress progress;
 };
@@ -101,9 +109,9 @@ struct AgentLost {
   std::string node;
 };
 
-using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, AttemptPlaced,
-                           AttemptStarted, AttemptEnded, MainJobUpdated, AgentRegistered,
-                           AgentReported, AgentDisconnected, AgentLost>;
+using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested,
+                           AttemptPlaced, AttemptStarted, AttemptEnded, MainJobUpdated,
+                           AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

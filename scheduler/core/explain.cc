@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/quantity.h"
+#include "planner/feasibility.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -24,40 +25,63 @@ std::string ExplainBackOff(const PendingReason& reason, Instant now) {
 }
 
 std::string ExplainNoMainJob(const PendingReason& reason) {
-  std::string text = absl::StrCat("none of ", Count(reason.devices, "device"),
+  std::string text = absl::StrCat("none of ", Count(reason.numbers.devices, "device"),
                                   " has a main job whose bubbles may be filled");
-  if (reason.devices_measured > 0) {
-    absl::StrAppend(&text, " (", Count(reason.devices_measured, "main rank"),
+  if (reason.numbers.devices_measured > 0) {
+    absl::StrAppend(&text, " (", Count(reason.numbers.devices_measured, "main rank"),
                     " in mode off or report, or paused: see `pipefill main`)");
   }
   return absl::StrCat(text, "; starts when a training run attaches in mode fill");
 }
 
 std::string ExplainResidentLimit(const PendingReason& reason) {
-  return absl::StrCat("all ", Count(reason.devices_filled, "device"),
-                      " with a main job are taken: ", reason.resident, " of ",
-                      reason.resident_limit, " seats; starts when a task ends");
+  return absl::StrCat("all ", Count(reason.numbers.devices_filled, "device"),
+                      " with a main job are taken: ", reason.numbers.resident, " of ",
+                      reason.numbers.resident_limit, " seats; starts when a task ends");
+}
+
+std::string ExplainInfeasible(const PendingReason& reason) {
+  return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
+                      ", more than any connected device with a main job has: largest is ",
+                      FormatBytes(reason.numbers.largest_bytes), " (",
+                      Describe(reason.numbers.largest_device), ")");
 }
 
 std::string ExplainMemory(const PendingReason& reason) {
-  if (reason.need_bytes > reason.largest_bytes) {
-    return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
-                        ", more than any connected device with a main job has: largest is ",
-                        FormatBytes(reason.largest_bytes), " (", Describe(reason.largest_device),
-                        ")");
-  }
   return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
                       "; the most that is free on a device with a free seat is ",
-                      FormatBytes(reason.best_free_bytes), " (", Describe(reason.best_device), ")");
+                      FormatBytes(reason.numbers.best_free_bytes), " (",
+                      Describe(reason.numbers.best_device), ")");
+}
+
+std::string ExplainQuota(const PendingReason& reason) {
+  return absl::StrCat("its tenant, ", reason.tenant, ", has ", reason.tenant_resident, " of ",
+                      Count(reason.tenant_resident_max, "task"), "; starts when one ends");
+}
+
+std::string ExplainReserved(const PendingReason& reason, Instant now) {
+  const absl::Duration left = std::max(reason.reserved->until - now, absl::ZeroDuration());
+  return absl::StrCat("a place is being made for it by eviction (",
+                      Describe(reason.reserved->device), "), and kept for ",
+                      pipefill::FormatDuration(left));
 }
 
 }  // namespace
 
-std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now) {
-  const std::optional<size_t> place = plan.PlaceInLine(job);
-  if (!place.has_value()) return "accepted; the next planning pass looks at it";
-  return absl::StrCat(ExplainReason(plan.reasons[plan.waiting[*place].reason], now), "; ",
-                      *place + 1, " of ", plan.waiting.size(), " in line");
+std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant now) {
+  if (job.id > plan.last_job) return std::nullopt;
+  return ExplainWaiting({.id = job.id,
+                         .memory_bytes = job.memory_bytes,
+                         .not_before = job.not_before,
+                         .tenant = job.spec->tenant,
+                         .reserved = job.reserved},
+                        plan, now);
+}
+
+std::string ExplainWaitingJob(const Job& job, const Plan& plan, Instant now) {
+  const std::optional<PendingReason> reason = ReasonOf(job, plan, now);
+  if (!reason.has_value()) return "accepted; the next planning pass looks at it";
+  return ExplainReason(*reason, now);
 }
 
 std::string ExplainReason(const PendingReason& reason, Instant now) {
@@ -72,6 +96,16 @@ std::string ExplainReason(const PendingReason& reason, Instant now) {
       return ExplainResidentLimit(reason);
     case PendingCode::kMemory:
       return ExplainMemory(reason);
+    case PendingCode::kInfeasible:
+      return ExplainInfeasible(reason);
+    case PendingCode::kQuota:
+      return ExplainQuota(reason);
+    case PendingCode::kReserved:
+      return ExplainReserved(reason, now);
+    case PendingCode::kQuarantine:
+      return absl::StrCat("all ", Count(reason.numbers.devices_filled, "device"),
+                          " with a main job are of nodes that refused launches lately; they are "
+                          "tried again by themselves (see `pipefill nodes`)");
   }
   return "";
 }
@@ -93,6 +127,8 @@ std::string ExplainEnd(const AttemptEnd& end) {
       return "stopped on request";
     case EndCause::kLost:
       return "lost with its agent";
+    case EndCause::kRefused:
+      return "refused by its node";
   }
   return "";
 }

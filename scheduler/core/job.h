@@ -41,6 +41,12 @@ struct JobSpec {
   int32_t retries = 0;
   FillProfile profile;  // CheckProfile accepts it; empty = nothing is known
   FillWay way = FillWay::kSdk;
+  int32_t priority = 0;  // higher ones go first
+  std::string tenant = "default";
+  std::optional<absl::Time> deadline = std::nullopt;
+  absl::Duration min_runtime = absl::ZeroDuration();  // an attempt is not evicted before
+  bool is_evictable = true;
+  bool may_be_infeasible = false;  // waits, even if no device is large enough
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -101,6 +107,8 @@ struct Attempt {
   std::optional<absl::Time> started_at;
   std::optional<absl::Time> ended_at;
   FillProgress progress;
+  // It is being stopped, or was, to make room for that job.
+  std::optional<JobId> evicted_for = std::nullopt;
 };
 
 struct Job {
@@ -120,6 +128,10 @@ struct Job {
   // Where a user wants it: its live attempt is being stopped for that, or it waits to be placed.
   // Until the next attempt is placed, wherever that is.
   std::optional<DeviceKey> move_to;
+  // While kPending: the place that is being made for it. Not durable in time: as not_before.
+  std::optional<Reservation> reserved;
+  // Launches that nodes refused, since one was accepted.
+  int32_t refusals = 0;
   absl::Time submitted_at;
   std::optional<absl::Time> ended_at;
   std::vector<Attempt> attempts;  // oldest first

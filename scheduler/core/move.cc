@@ -33,7 +33,7 @@ absl::StatusOr<DeviceKey> ChooseMove(const ClusterState& state, const MoveWish& 
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id.value(), " is on ", NameOf(from), " already"));
   }
-  const ClusterSnapshot snapshot = state.Snapshot(now);
+  const ClusterSnapshot snapshot = state.Snapshot({now, absl::UnixEpoch()});
   const DeviceSnapshot* best = nullptr;
   for (const DeviceSnapshot& device : snapshot.devices) {
     const bool is_meant = wish.to.has_value() ? device.key == *wish.to : device.key != from;

@@ -57,7 +57,7 @@ class ReconcileTest : public testing::Test {
 TEST_F(ReconcileTest, AMovedAttemptIsStoppedAgainWhenItsAgentIsBack) {
   Apply(AttemptStarted{key_});
   Apply(MoveRequested{JobId(1), {"b", "cpu1"}});
-  const std::vector<Action> actions = ActionsForMove(state_, JobId(1));
+  const std::vector<Action> actions = {ActionToMakeWay(state_, JobId(1))};
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<StopAttempt>(actions[0]).text, "moved: a user wants it on b/cpu1");
   for (const AgentRegistered& hello : {Hello({key_}), Hello({})}) {

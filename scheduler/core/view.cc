@@ -32,7 +32,7 @@ JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
 
 std::vector<Device> ListDevices(const ClusterView& view) {
   std::vector<Device> devices;
-  for (const auto& [name, node] : view.nodes) {
+  for (const auto& [name, node] : *view.nodes) {
     if (!node->is_connected()) continue;
     devices.insert(devices.end(), node->devices.begin(), node->devices.end());
   }
@@ -41,7 +41,7 @@ std::vector<Device> ListDevices(const ClusterView& view) {
 
 std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string& main_job) {
   std::vector<BubbleStats> bubbles;
-  for (const auto& [name, node] : view.nodes) {
+  for (const auto& [name, node] : *view.nodes) {
     if (!node->is_connected()) continue;
     for (const BubbleStats& stats : node->bubbles) {
       if (main_job.empty() || stats.main_job == main_job) bubbles.push_back(stats);
@@ -52,7 +52,7 @@ std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string&
 
 std::vector<MainJobSettings> ListMainJobs(const ClusterView& view) {
   MainJobMap all = *view.main_jobs;
-  for (const std::string& name : AttachedMainJobs(view.nodes)) all[name].main_job = name;
+  for (const std::string& name : AttachedMainJobs(*view.nodes)) all[name].main_job = name;
   std::vector<MainJobSettings> main_jobs;
   for (auto& [name, settings] : all) main_jobs.push_back(std::move(settings));
   return main_jobs;
@@ -60,7 +60,7 @@ std::vector<MainJobSettings> ListMainJobs(const ClusterView& view) {
 
 std::vector<std::string> ListConnectedNodes(const ClusterView& view) {
   std::vector<std::string> names;
-  for (const auto& [name, node] : view.nodes) {
+  for (const auto& [name, node] : *view.nodes) {
     if (node->is_connected()) names.push_back(name);
   }
   return names;

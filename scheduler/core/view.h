@@ -18,15 +18,23 @@
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
+#include "scheduler/core/refusal_table.h"
+#include "scheduler/core/tenant_table.h"
 
 namespace pipefill::scheduler {
 
 struct ClusterView {
   JobTableView jobs;
-  NodeMap nodes;
+  // Never null.
+  std::shared_ptr<const NodeMap> nodes = std::make_shared<const NodeMap>();
   // The latest one: why jobs wait. Never null.
   std::shared_ptr<const Plan> plan = std::make_shared<const Plan>();
   JobCounts counts;
+  std::vector<TenantUse> tenants;
+  // Never null. Some may have ended already.
+  std::shared_ptr<const QuarantineMap> quarantines = std::make_shared<const QuarantineMap>();
+  // Why the fallback plans; empty = the policy does.
+  std::string policy_error;
   // Never null.
   std::shared_ptr<const MainJobMap> main_jobs = std::make_shared<const MainJobMap>();
 };

@@ -40,6 +40,12 @@ void Fill(const MoveRequested& event, v1::JournalRecord* record) {
   to->set_device(event.to.name);
 }
 
+void Fill(const EvictionRequested& event, v1::JournalRecord* record) {
+  v1::EvictionRequestedRecord* to = record->mutable_eviction_requested();
+  SetAttempt(event.victim, to);
+  to->set_beneficiary(event.beneficiary.value());
+}
+
 void Fill(const AttemptPlaced& event, v1::JournalRecord* record) {
   v1::AttemptPlacedRecord* to = record->mutable_attempt_placed();
   SetAttempt(event.attempt, to);
@@ -60,6 +66,7 @@ void Fill(const AttemptEnded& event, v1::JournalRecord* record) {
   to->set_signal(event.end.signal);
   to->set_text(event.end.text);
   to->set_larger_memory_bytes(event.larger_memory_bytes);
+  to->set_useful_ns(event.useful_ns);
 }
 
 void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
@@ -84,6 +91,7 @@ Event Read(const v1::AttemptEndedRecord& record) {
   event.attempt = AttemptOf(record);
   event.end = {FromProto(record.cause()), record.exit_code(), record.signal(), record.text()};
   event.larger_memory_bytes = record.larger_memory_bytes();
+  event.useful_ns = record.useful_ns();
   return event;
 }
 
@@ -112,6 +120,10 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
           MoveRequested{JobId(record.move_requested().job_id()),
                         {record.move_requested().node(), record.move_requested().device()}},
           wall};
+    case v1::JournalRecord::kEvictionRequested:
+      return DecodedRecord{EvictionRequested{AttemptOf(record.eviction_requested()),
+                                             JobId(record.eviction_requested().beneficiary())},
+                           wall};
     case v1::JournalRecord::kAttemptPlaced:
       return DecodedRecord{Read(record.attempt_placed()), wall};
     case v1::JournalRecord::kAttemptStarted:

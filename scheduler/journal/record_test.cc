@@ -25,6 +25,12 @@ TEST(RecordTest, SubmissionSurvives) {
   JobSpec spec = SpecThatNeeds(kMiB, 2);
   spec.env = {{"A", "1"}};
   spec.workdir = "/data";
+  spec.priority = -7;
+  spec.tenant = "vision";
+  spec.deadline = absl::FromUnixSeconds(1'800'000'000);
+  spec.min_runtime = absl::Seconds(5);
+  spec.is_evictable = false;
+  spec.may_be_infeasible = true;
   spec.profile = {.configurations = {LearnedConfiguration(1, 1'000'000, 0)}, .samples_total = 9};
   const JobSubmitted copy = Copy(JobSubmitted{JobId(3), "key", spec});
   EXPECT_EQ(copy.job, JobId(3));
@@ -38,6 +44,12 @@ TEST(RecordTest, MoveSurvives) {
   const MoveRequested copy = Copy(MoveRequested{JobId(3), {"a", "cpu1"}});
   EXPECT_EQ(copy.job, JobId(3));
   EXPECT_EQ(copy.to, (DeviceKey{"a", "cpu1"}));
+}
+
+TEST(RecordTest, EvictionSurvives) {
+  const EvictionRequested copy = Copy(EvictionRequested{kKey, JobId(9)});
+  EXPECT_EQ(copy.victim, kKey);
+  EXPECT_EQ(copy.beneficiary, JobId(9));
 }
 
 TEST(RecordTest, PlacementSurvives) {
@@ -54,9 +66,11 @@ TEST(RecordTest, EndSurvivesWithoutItsProgress) {
   ended.end.signal = 9;
   ended.end.text = "ended by signal 9";
   ended.progress.units = 4;
+  ended.useful_ns = 77;
   const AttemptEnded copy = Copy(ended);
   EXPECT_EQ(copy.attempt, kKey);
   EXPECT_EQ(copy.end, ended.end);
+  EXPECT_EQ(copy.useful_ns, 77);
   EXPECT_EQ(copy.progress, FillProgress());
 }
 

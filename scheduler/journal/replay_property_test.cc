@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/planner.h"
+#include "planner/policies/fifo.h"
+#include "scheduler/core/cluster_planner.h"
 #include "scheduler/core/reconcile.h"
 #include "scheduler/journal/memory_journal.h"
 #include "scheduler/journal/record.h"
@@ -37,7 +40,7 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, " [", attempt.number.value(), " ", attempt.fence.value(), " ",
                     attempt.device.node, " ", attempt.device.name, " ",
                     static_cast<int>(attempt.state), " ", static_cast<int>(attempt.end.cause), " ",
-                    attempt.end.exit_code, "]");
+                    attempt.end.exit_code, " ", attempt.evicted_for.value_or(JobId()).value(), "]");
   }
   return text;
 }
@@ -55,14 +58,25 @@ class World {
  public:
   void Step() {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
-    switch (*rc::gen::weightedElement<int>(
-        {{3, 0}, {1, 1}, {6, 2}, {3, 3}, {2, 4}, {2, 5}, {1, 6}, {1, 7}, {1, 8}, {1, 9}})) {
+    switch (*rc::gen::weightedElement<int>({{3, 0},
+                                            {1, 1},
+                                            {6, 2},
+                                            {3, 3},
+                                            {2, 4},
+                                            {2, 5},
+                                            {1, 6},
+                                            {1, 7},
+                                            {1, 8},
+                                            {1, 9},
+                                            {3, 10}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
         return Try(CancelRequested{AnyJob()});
       case 9:
         return Try(MoveRequested{AnyJob(), {"a", "cpu1"}});
+      case 10:
+        return Try(EvictionRequested{AnyAttempt(), AnyJob()});
       case 2:
         return Place();
       case 3:
@@ -103,11 +117,13 @@ class World {
     }
     RC_ASSERT(state_.counts().running == live);
     RC_ASSERT(static_cast<size_t>(state_.counts().pending) ==
-              state_.Snapshot(AtSecond(second_)).pending.size());
+              state_.Snapshot(TimeAt(second_)).pending.size());
+    CheckPlanner();
   }
 
   bool has_shared_device() const { return has_shared_device_; }
   bool has_larger_ask() const { return has_larger_ask_; }
+  bool has_eviction() const { return has_eviction_; }
 
   void CheckReplay() {
     ClusterState again{ClusterLimits{}};
@@ -116,9 +132,44 @@ class World {
     RC_ASSERT(DescribeAll(again) == DescribeAll(state_));
     RC_ASSERT(again.next_job_id() == state_.next_job_id());
     RC_ASSERT(*again.main_jobs().Snapshot() == *state_.main_jobs().Snapshot());
+    const TenantMap tenants = again.tenants().Snapshot(TimeAt(second_).wall);
+    for (const auto& [name, tenant] : state_.tenants().Snapshot(TimeAt(second_).wall)) {
+      RC_ASSERT(tenants.at(name).used_seconds == tenant.used_seconds);
+      RC_ASSERT(tenants.at(name).resident == tenant.resident);
+    }
     for (int node = 0; node < kNodes; ++node) {
       RC_ASSERT(again.LiveAttemptsOf(NodeName(node)).size() ==
                 state_.LiveAttemptsOf(NodeName(node)).size());
+    }
+  }
+
+  // What the planner was told of changes leads to the plan that the whole state leads to.
+  void CheckPlanner() {
+    const EventTime time = TimeAt(second_);
+    const Plan plan = planner_.MakePlan(&state_, time);
+    const Plan expected = pipefill::MakePlan(state_.Snapshot(time), policy_);
+    RC_ASSERT(plan.placements == expected.placements);
+    RC_ASSERT(plan.evictions == expected.evictions);
+    RC_ASSERT(plan.numbers == expected.numbers);
+    has_eviction_ = has_eviction_ || !plan.evictions.empty();
+    for (const Eviction& eviction : plan.evictions) {
+      RC_ASSERT(state_
+                    .Check(EvictionRequested{(*state_.FindJob(eviction.victim))->live_key(),
+                                             eviction.beneficiary},
+                           time.now)
+                    .ok());
+    }
+    // Of a tenant's use nothing is counted twice or forgotten.
+    std::map<std::string, int> residents;
+    std::map<std::string, int64_t> pending;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      const Job& job = **state_.FindJob(id);
+      if (HasLiveAttempt(job.phase)) ++residents[job.spec->tenant];
+      if (job.phase == JobPhase::kPending) ++pending[job.spec->tenant];
+    }
+    for (const TenantUse& tenant : state_.tenants().List(time.wall)) {
+      RC_ASSERT(tenant.resident == residents[tenant.limits.name]);
+      RC_ASSERT(tenant.pending == pending[tenant.limits.name]);
     }
   }
 
@@ -159,8 +210,11 @@ class World {
   JobId AnyJob() { return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8)); }
   std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
   JobSpec AnySpec() {
-    return SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
-                         *rc::gen::element(0, 1, 2));
+    JobSpec spec = SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
+                                 *rc::gen::element(0, 1, 2));
+    spec.priority = *rc::gen::element(0, 0, 1, 2);
+    spec.tenant = *rc::gen::element<std::string>("default", "vision");
+    return spec;
   }
 
   // Of a job that exists, if there is one: current, stale, or made up.
@@ -173,9 +227,10 @@ class World {
   }
 
   AttemptEnded AnyEnd() {
-    AttemptEnded ended =
-        EndOf(AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost,
-                                              EndCause::kOutOfMemory, EndCause::kCancelled));
+    AttemptEnded ended = EndOf(
+        AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost, EndCause::kOutOfMemory,
+                                        EndCause::kCancelled, EndCause::kRefused));
+    ended.useful_ns = *rc::gen::inRange(0, 1000);
     ended.end.exit_code = *rc::gen::element(0, 1);
     if (state_.FindJob(ended.attempt.job).ok()) {
       ended.larger_memory_bytes = state_.LargerAsk(ended);
@@ -218,6 +273,8 @@ class World {
     }
   }
 
+  const FifoPolicy policy_;
+  ClusterPlanner planner_{policy_};
   ClusterState state_{ClusterLimits{}};
   MemoryJournal journal_;
   double second_ = 0;
@@ -225,6 +282,7 @@ class World {
   std::map<JobId, std::string> ended_;
   bool has_shared_device_ = false;
   bool has_larger_ask_ = false;
+  bool has_eviction_ = false;
 };
 
 RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) {
@@ -235,6 +293,7 @@ RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) 
   }
   world.CheckReplay();
   RC_CLASSIFY(world.has_shared_device(), "two attempts on one device");
+  RC_CLASSIFY(world.has_eviction(), "a task could be evicted");
   RC_CLASSIFY(world.has_larger_ask(), "an attempt ran out of memory and asked for more");
 }
 

@@ -111,6 +111,14 @@ TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   EXPECT_EQ(command.launch().job_submitted_unix_ns(), 1'700'000'001'000'000'000);
 }
 
+TEST(ToCommandTest, HigherPriorityIsTheLowerRankAmongTheTasksOfADevice) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.priority = 5;
+  LaunchAttempt action;
+  action.spec = std::make_shared<const JobSpec>(spec);
+  EXPECT_EQ(ToCommand(action, {}).launch().policy_rank(), -5);
+}
+
 TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
   JobSpec spec = SpecThatNeeds(kMiB);
   Configuration configuration;

@@ -38,6 +38,14 @@ class WaitCall : public grpc::ServerUnaryReactor {
   const WaitId wait_;
 };
 
+// Why a job waits, of the latest plan.
+void AddDetail(const WaitDetail& detail, v1::Job* job) {
+  *job->mutable_pending() = ToProto(detail);
+  if (detail.place == 0) return;
+  job->set_pending_text(
+      absl::StrCat(detail.rule, "; ", detail.place, " of ", detail.waiting, " in line"));
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContext* context,
@@ -61,7 +69,17 @@ grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* context,
                                                    const v1::GetJobRequest* request,
                                                    v1::Job* response) {
-  return Answer(context, FillJob(JobId(request->job_id()), response));
+  const JobId job(request->job_id());
+  const absl::Status filled = FillJob(job, response);
+  if (!filled.ok() || response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status posted = dependencies_.loop.Post(
+      WhyRequest{job, [reactor, response](const std::optional<WaitDetail>& detail) {
+                   if (detail.has_value()) AddDetail(*detail, response);
+                   reactor->Finish(grpc::Status::OK);
+                 }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* SchedulerService::ListJobs(grpc::CallbackServerContext* context,
@@ -188,6 +206,16 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
   response->set_jobs_running(view->counts.running);
   response->set_jobs_ended(view->counts.ended);
   for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
+  response->set_policy_error(view->policy_error);
+  const Instant now = dependencies_.clock.Now();
+  for (const auto& [node, quarantine] : *view->quarantines) {
+    if (quarantine.until <= now) continue;
+    v1::NodeQuarantine* to = response->add_quarantines();
+    to->set_node(node);
+    to->set_text(quarantine.text);
+    to->set_left_ns(absl::ToInt64Nanoseconds(quarantine.until - now));
+  }
+  for (const TenantUse& tenant : view->tenants) *response->add_tenants() = ToProto(tenant);
   return Answer(context, absl::OkStatus());
 }
 
@@ -219,7 +247,7 @@ void SchedulerService::FillPage(const JobPageRequest& request,
 }
 
 void SchedulerService::AddForecast(const Job& job, const ClusterView& view, v1::Job* to) const {
-  const std::optional<JobForecast> forecast = ForecastJob(job, view.nodes);
+  const std::optional<JobForecast> forecast = ForecastJob(job, *view.nodes);
   if (!forecast.has_value()) return;
   *to->mutable_forecast() = ToProto(*forecast, dependencies_.clock.WallNow());
 }
@@ -241,8 +269,8 @@ absl::StatusOr<SessionId> SchedulerService::FindKeeper(v1::ReadContentRequest* r
     }
     name = job->attempts[static_cast<size_t>(request->attempt()) - 1].device.node;
   }
-  auto node = view->nodes.find(name);
-  if (node != view->nodes.end() && node->second->is_connected()) return *node->second->session;
+  auto node = view->nodes->find(name);
+  if (node != view->nodes->end() && node->second->is_connected()) return *node->second->session;
   return absl::UnavailableError(
       absl::StrCat("node ", name, " is away, and keeps its logs and traces; try again later"));
 }
