@@ -20,8 +20,10 @@
 #include "cli/jobs.h"
 #include "cli/main_jobs.h"
 #include "cli/main_settings.h"
+#include "cli/nodes.h"
 #include "cli/options.h"
 #include "cli/submit.h"
+#include "cli/why.h"
 #include "common/status.h"
 #include "common/version.h"
 
@@ -181,10 +183,11 @@ std::vector<CommandEntry> BasicCommands() {
   static constexpr char kCluster[] = "Cluster";
   static constexpr char kOther[] = "Other";
   return {
-      {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWaitCommand, kJobs},
-      {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},     {AddJobGroup, kJobs},
-      {AddMainGroup, kMain},         {AddPauseCommand, kMain},      {AddResumeCommand, kMain},
-      {AddDevicesCommand, kCluster}, {AddBubblesCommand, kCluster}, {AddStatusCommand, kCluster},
+      {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWhyCommand, kJobs},
+      {AddWaitCommand, kJobs},       {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},
+      {AddJobGroup, kJobs},          {AddMainGroup, kMain},         {AddPauseCommand, kMain},
+      {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},   {AddDevicesCommand, kCluster},
+      {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster}, {AddStatusCommand, kCluster},
       {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
 }
 

@@ -76,6 +76,9 @@ absl::StatusOr<ExitCode> RunStatus(OutputFormat format, CommandContext& context)
   }
   Facts facts;
   facts.Add("policy", status.policy());
+  if (!status.policy_error().empty()) {
+    facts.AddProse("policy failed", absl::StrCat(status.policy_error(), "; the fallback plans"));
+  }
   facts.Add("jobs", absl::StrCat(FormatCount(status.jobs_pending()), " pending, ",
                                  FormatCount(status.jobs_running()), " running, ",
                                  FormatCount(status.jobs_ended()), " ended"));

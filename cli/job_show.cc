@@ -15,6 +15,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/why.h"
 #include "cli/words.h"
 #include "common/quantity.h"
 #include "common/status.h"
@@ -42,6 +43,25 @@ std::string MemoryText(const v1::Job& job) {
                       FormatBytes(asked_bytes));
 }
 
+// "5; runs for 30 s before it may be evicted".
+std::string PriorityText(const v1::Job& job) {
+  const v1::JobSpec& spec = job.spec();
+  if (spec.not_evictable()) return absl::StrCat(spec.priority(), "; never evicted");
+  if (spec.min_runtime_ns() == 0) return absl::StrCat(spec.priority());
+  return absl::StrCat(spec.priority(), "; runs for ", FormatNs(spec.min_runtime_ns()),
+                      " before it may be evicted");
+}
+
+std::string DeadlineText(const v1::Job& job, absl::Time now) {
+  const absl::Duration left = absl::FromUnixNanos(job.spec().deadline_unix_ns()) - now;
+  if (IsTerminal(job.state())) {
+    const bool is_met = job.ended_unix_ns() <= job.spec().deadline_unix_ns();
+    return is_met ? "met" : "missed";
+  }
+  if (left < absl::ZeroDuration()) return absl::StrCat("missed by ", FormatSpan(-left), " so far");
+  return absl::StrCat("in ", FormatSpan(left));
+}
+
 std::string JobFacts(const v1::Job& job, absl::Time now) {
   Facts facts;
   facts.Add("state", Word(job.state()));
@@ -58,6 +78,11 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   facts.Add("workdir", job.spec().workdir().empty() ? "a folder of its own" : job.spec().workdir());
   facts.Add("memory", MemoryText(job));
   facts.Add("retries", RetriesText(job));
+  facts.Add("priority", PriorityText(job));
+  if (!job.spec().tenant().empty()) facts.Add("tenant", job.spec().tenant());
+  if (job.spec().deadline_unix_ns() != 0) {
+    facts.Add("deadline", DeadlineText(job, now));
+  }
   if (job.spec().way() == v1::FILL_WAY_PROCESS) {
     facts.Add("way", "process: the whole program runs in bubbles only");
   }
@@ -162,8 +187,8 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   absl::StrAppend(
       &text, "\nprogress of attempt ", last.number(), "\n",
       ProgressFacts(last.progress(), std::max(job.memory_bytes(), job.spec().memory_bytes())),
-      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now),
-      "\nhow it was held back\n", LadderFacts(last.progress()));
+      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now), "\nhow it was held back\n",
+      LadderFacts(last.progress()));
   return text;
 }
 
@@ -189,9 +214,10 @@ void AddShowCommand(CLI::App& parent, CommandSet& commands) {
 
 void AddJobGroup(CLI::App& parent, CommandSet& commands) {
   CLI::App* group =
-      parent.add_subcommand("job", "Verbs of one job: show, wait, logs, move, cancel");
+      parent.add_subcommand("job", "Verbs of a job: show, why, wait, logs, move, cancel");
   group->require_subcommand(0, 1);
   AddShowCommand(*group, commands);
+  AddWhyCommand(*group, commands);
   AddWaitCommand(*group, commands);
   AddLogsCommand(*group, commands);
   AddMoveCommand(*group, commands);

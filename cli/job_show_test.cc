@@ -29,6 +29,7 @@ TEST_F(JobShowTest, ShowsWhatAPendingJobWaitsFor) {
             "  workdir    a folder of its own\n"
             "  memory     the scheduler's default\n"
             "  retries    none\n"
+            "  priority   0\n"
             "\n"
             "no attempts yet\n");
 }
@@ -66,6 +67,7 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
             "  workdir    /data\n"
             "  memory     512 MiB\n"
             "  retries    up to 2\n"
+            "  priority   0\n"
             "\n"
             "attempts\n"
             "#  DEVICE      STATE      PLACED   RAN  END\n"
@@ -212,6 +214,7 @@ TEST_F(JobShowTest, ShowsHowAJobEnded) {
             "  workdir    a folder of its own\n"
             "  memory     the scheduler's default\n"
             "  retries    none\n"
+            "  priority   0\n"
             "\n"
             "attempts\n"
             "#  DEVICE      STATE    PLACED   RAN  END\n"
@@ -270,6 +273,30 @@ TEST_F(JobShowTest, NumbersOnly) {
 
   EXPECT_EQ(result.code, kExitUsage);
   EXPECT_EQ(result.err, "pipefill: not the number of a job: embed; 'pipefill jobs' lists them\n");
+}
+
+TEST_F(JobShowTest, ShowsPriorityTenantAndDeadline) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
+  job.mutable_spec()->set_priority(5);
+  job.mutable_spec()->set_tenant("vision");
+  job.mutable_spec()->set_min_runtime_ns(30'000'000'000);
+  job.mutable_spec()->set_deadline_unix_ns(UnixNsAgo(-absl::Minutes(90)));
+  std::string out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  priority   5; runs for 30 s before it may be evicted\n"), std::string::npos)
+      << out;
+  EXPECT_NE(out.find("  tenant     vision\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("  deadline   in 1h30m\n"), std::string::npos) << out;
+
+  job.mutable_spec()->set_not_evictable(true);
+  job.mutable_spec()->set_deadline_unix_ns(UnixNsAgo(absl::Minutes(5)));
+  out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  priority   5; never evicted\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("  deadline   missed by 5m0s so far\n"), std::string::npos) << out;
+
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  job.set_ended_unix_ns(UnixNsAgo(absl::Minutes(6)));
+  out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  deadline   met\n"), std::string::npos) << out;
 }
 
 }  // namespace

@@ -64,6 +64,21 @@ Json AttemptJson(const v1::Attempt& attempt) {
   return json;
 }
 
+Json PendingJson(const v1::PendingDetail& pending) {
+  Json json;
+  json["rule"] = pending.rule();
+  json["need_bytes"] = pending.need_bytes();
+  json["have_bytes"] = pending.have_bytes();
+  if (!pending.nearest_node().empty()) {
+    json["nearest"] = DeviceName(pending.nearest_node(), pending.nearest_device());
+  }
+  SetUnlessZero(json, "place", pending.place());
+  json["waiting"] = pending.waiting();
+  json["help"] = Json::array();
+  for (const std::string& line : pending.help()) json["help"].push_back(line);
+  return json;
+}
+
 Json ForecastJson(const v1::Forecast& forecast) {
   Json json;
   if (forecast.rate() > 0) {
@@ -109,6 +124,7 @@ Json JobJson(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_PENDING) {
     json["pending_reason"] = Word(job.pending_reason());
     json["pending_text"] = job.pending_text();
+    if (job.has_pending()) json["pending"] = PendingJson(job.pending());
   }
   json["cancel_requested"] = job.cancel_requested();
   SetUnlessEmpty(json, "end_text", job.end_text());
@@ -124,6 +140,11 @@ Json JobJson(const v1::Job& job) {
   }
   json["way"] = job.spec().way() == v1::FILL_WAY_PROCESS ? "process" : "sdk";
   json["retries"] = job.spec().retries();
+  json["priority"] = job.spec().priority();
+  SetUnlessEmpty(json, "tenant", job.spec().tenant());
+  SetUnlessZero(json, "deadline_unix_ns", job.spec().deadline_unix_ns());
+  json["min_runtime_ns"] = job.spec().min_runtime_ns();
+  json["evictable"] = !job.spec().not_evictable();
   SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());
   json["attempts"] = Json::array();
@@ -217,6 +238,24 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["jobs_ended"] = status.jobs_ended();
   json["nodes"] = Json::array();
   for (const std::string& node : status.nodes()) json["nodes"].push_back(node);
+  SetUnlessEmpty(json, "policy_error", status.policy_error());
+  json["quarantines"] = Json::array();
+  for (const v1::NodeQuarantine& quarantine : status.quarantines()) {
+    json["quarantines"].push_back({{"node", quarantine.node()},
+                                   {"text", quarantine.text()},
+                                   {"left_ns", quarantine.left_ns()}});
+  }
+  json["tenants"] = Json::array();
+  for (const v1::TenantStatus& tenant : status.tenants()) {
+    json["tenants"].push_back({{"name", tenant.name()},
+                               {"weight", tenant.weight()},
+                               {"used_seconds", tenant.used_seconds()},
+                               {"resident", tenant.resident()},
+                               {"resident_max", tenant.resident_max()},
+                               {"pending", tenant.pending()},
+                               {"pending_max", tenant.pending_max()},
+                               {"borrow", tenant.borrow()}});
+  }
   return json;
 }
 

@@ -28,6 +28,14 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
       return "not enough free memory";
     case v1::PENDING_REASON_BACK_OFF:
       return "waits for its next try";
+    case v1::PENDING_REASON_QUOTA:
+      return "its tenant is at its limit";
+    case v1::PENDING_REASON_INFEASIBLE:
+      return "larger than any device";
+    case v1::PENDING_REASON_RESERVED:
+      return "a place is being made for it";
+    case v1::PENDING_REASON_QUARANTINE:
+      return "nodes refuse launches";
     default:
       return "";
   }
