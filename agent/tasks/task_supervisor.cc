@@ -153,8 +153,9 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
                  task.process->keeper().pid);
     return;
   }
-  // There is no process yet that could have failed: this node lacks something.
-  Perform(task, task.machine.OnLaunchFailed(std::string(status.message()), EndCause::kRefused));
+  // Without a folder of its own the attempt never came to the program.
+  const EndCause cause = task.record.key == spec.key ? EndCause::kLaunchFailed : EndCause::kRefused;
+  Perform(task, task.machine.OnLaunchFailed(std::string(status.message()), cause));
   tasks_.erase(spec.key);
 }
 
