@@ -31,8 +31,8 @@ TEST_F(WhyTest, ShowsRuleNumbersPlaceAndWhatWouldHelp) {
   AddWaiting();
   EXPECT_EQ(Run({"why", "17"}).out,
             "job 17, embed, is pending\n"
-            "  rule        needs 2 GiB; the most that is free on a device with a free seat\n"
-            "              is 1 GiB\n"
+            "  rule        needs 2 GiB; the most that is free on a device with a free seat is\n"
+            "              1 GiB\n"
             "  need        2 GiB\n"
             "  have        1 GiB at most, on a device with a free seat\n"
             "  nearest     a/cpu0\n"
