@@ -38,6 +38,20 @@ TEST(TimelineSvgTest, DrawsEveryKindOfShapeAndSaysWhatItIs) {
   }
 }
 
+TEST(TimelineSvgTest, TheLegendKnowsHoldOutsOnlyWhereThereAreSome) {
+  Timeline timeline = OneDevice();
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(timeline, {.title = "a run"}), "hold-out iteration"));
+  timeline.devices[0].iterations[0].is_held_out = false;
+  EXPECT_FALSE(absl::StrContains(TimelineSvg(timeline, {.title = "a run"}), "hold-out"));
+}
+
+TEST(TimelineSvgTest, OtherWorkIsCalledAsTheCallerSays) {
+  Timeline timeline = OneDevice();
+  timeline.devices[0].work[0].kind = ChunkKind::kOther;
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(timeline, {.title = "", .other_work = "reduction"}),
+                                "reduction</text>"));
+}
+
 TEST(TimelineSvgTest, EscapesNames) {
   Timeline timeline = OneDevice();
   timeline.jobs[0].name = "<script>";
