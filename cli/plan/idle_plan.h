@@ -50,6 +50,7 @@ struct MeanWork {
   int stage = 0;
   PlanWorkKind kind = PlanWorkKind::kOther;
   double mean_ns = 0;
+  double spread = 0;  // standard deviation as a share of the mean
   int64_t count = 0;  // per iteration
 };
 

@@ -16,7 +16,7 @@ namespace pipefill {
 // As typed; an empty one was not given.
 struct ModelOptions {
   std::string pipeline;  // "16x8@1f1b"
-  int chunks = 0;        // 0: what the schedule needs
+  int32_t chunks = 0;    // 0: what the schedule needs
   // Of one microbatch on a whole stage: its chunks share them.
   std::string forward;
   std::string backward;         // both gradients; default: twice the forward

@@ -156,9 +156,8 @@ void AddText(CLI::App& command, const char* name, const char* meaning, const cha
 void AddModelOptions(CLI::App& command, ModelOptions& model) {
   AddText(command, "--pipeline", "Stages x microbatches @ schedule, as 16x8@1f1b", "PxM@NAME",
           model.pipeline);
-  command.add_option("--chunks", model.chunks, "Of each stage, for interleaved; default: 2")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  AddNumberOption(command, {"--chunks", "Of each stage, for interleaved; default: 2"},
+                  &model.chunks);
   AddText(command, "--forward", "Of one microbatch on one stage", "TIME", model.forward);
   AddText(command, "--backward", "Both gradients; default: twice the forward", "TIME",
           model.backward);

@@ -77,6 +77,7 @@ std::string PlanJson(const IdlePlan& plan, const FillAnswer* fill) {
     json["mean_work"].push_back({{"stage", work.stage},
                                  {"kind", Word(work.kind)},
                                  {"mean_ns", work.mean_ns},
+                                 {"spread", work.spread},
                                  {"count", work.count}});
   }
   if (fill != nullptr) json["fill"] = FillOf(*fill, plan);

@@ -105,9 +105,10 @@ std::string Legend(const IdlePlan& plan) {
   }
   std::string legend;
   for (const PlanWorkKind kind : kinds) {
-    const std::string word = kind == PlanWorkKind::kWeight  ? "weight gradient"
-                             : kind == PlanWorkKind::kOther ? "other work"
-                                                            : Word(kind);
+    const std::string word = kind == PlanWorkKind::kWeight ? "weight gradient"
+                             : kind == PlanWorkKind::kOther
+                                 ? (kinds.size() == 1 ? "work" : "other work")
+                                 : Word(kind);
     absl::StrAppend(&legend, std::string(1, Letter(kind)), " ", word, "  ");
   }
   return absl::StrCat(legend, ". idle");

@@ -1,6 +1,7 @@
 #include "cli/plan/recorded_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -35,7 +36,7 @@ struct Counted {
   bool is_held_out = false;
 };
 
-std::vector<Counted> CountedOf(const RankTrace& rank, const HoldOut& hold_out) {
+std::vector<Counted> CountedOf(const RankTrace& rank, const HoldOut& hold_out, bool is_filled) {
   std::vector<Counted> all;
   size_t held_out = 0;
   for (size_t i = kIterationsLeftOut; i + 1 < rank.iterations.size(); ++i) {
@@ -46,16 +47,18 @@ std::vector<Counted> CountedOf(const RankTrace& rank, const HoldOut& hold_out) {
     held_out += is_held_out;
     all.push_back({&iteration, next.begin_ns - iteration.begin_ns, is_held_out});
   }
-  if (held_out >= kHoldOutsMin) {
+  if (is_filled && held_out >= kHoldOutsMin) {
     std::erase_if(all, [](const Counted& counted) { return !counted.is_held_out; });
   }
   return all;
 }
 
-bool HasUnits(const Trace& trace, size_t rank) {
-  return std::any_of(trace.tasks.begin(), trace.tasks.end(), [rank](const TaskTrace& task) {
-    return std::any_of(task.units.begin(), task.units.end(),
-                       [rank](const UnitTrace& unit) { return unit.rank == rank; });
+// On any of its devices: what one stage loses, the others wait for.
+bool IsFilled(const Trace& trace, const std::string& main_job) {
+  return std::any_of(trace.tasks.begin(), trace.tasks.end(), [&](const TaskTrace& task) {
+    return std::any_of(task.units.begin(), task.units.end(), [&](const UnitTrace& unit) {
+      return unit.rank != kNone && trace.ranks[unit.rank].main_job == main_job;
+    });
   });
 }
 
@@ -90,10 +93,30 @@ void AddBubbles(const RankTrace& rank, const std::vector<Counted>& counted, Plan
             [](const PlanBubble& a, const PlanBubble& b) { return a.offset_ns < b.offset_ns; });
 }
 
+// Lengths of one kind of work.
+struct WorkSum {
+  int64_t count = 0;
+  double sum_ns = 0;
+  double squares = 0;
+
+  void Add(int64_t length_ns) {
+    const auto length = static_cast<double>(length_ns);
+    ++count;
+    sum_ns += length;
+    squares += length * length;
+  }
+  double mean_ns() const { return sum_ns / static_cast<double>(count); }
+  double spread() const {
+    const double mean = mean_ns();
+    const double variance = squares / static_cast<double>(count) - mean * mean;
+    return mean > 0 ? std::sqrt(std::max(0.0, variance)) / mean : 0;
+  }
+};
+
 // Chunks of the counted iterations: one iteration of them to draw, and what they take on average.
 void AddWork(const RankTrace& rank, const std::vector<Counted>& counted, PlanDevice& device,
              std::vector<MeanWork>& means) {
-  std::map<PlanWorkKind, std::pair<int64_t, int64_t>> sums;  // count, ns
+  std::map<PlanWorkKind, WorkSum> sums;
   const Counted& shown = counted[counted.size() / 2];
   size_t next = 0;
   for (const Counted& one : counted) {
@@ -102,9 +125,7 @@ void AddWork(const RankTrace& rank, const std::vector<Counted>& counted, PlanDev
     while (next < rank.chunks.size() && rank.chunks[next].begin_ns < begin_ns) ++next;
     for (; next < rank.chunks.size() && rank.chunks[next].begin_ns < end_ns; ++next) {
       const Chunk& chunk = rank.chunks[next];
-      auto& [count, sum_ns] = sums[KindOf(chunk.kind)];
-      ++count;
-      sum_ns += chunk.end_ns - chunk.begin_ns;
+      sums[KindOf(chunk.kind)].Add(chunk.end_ns - chunk.begin_ns);
       if (one.iteration != shown.iteration) continue;
       device.work.push_back(
           {chunk.begin_ns - begin_ns, chunk.end_ns - begin_ns, KindOf(chunk.kind)});
@@ -113,8 +134,9 @@ void AddWork(const RankTrace& rank, const std::vector<Counted>& counted, PlanDev
   for (const auto& [kind, sum] : sums) {
     means.push_back({.stage = device.stage,
                      .kind = kind,
-                     .mean_ns = static_cast<double>(sum.second) / static_cast<double>(sum.first),
-                     .count = sum.first / static_cast<int64_t>(counted.size())});
+                     .mean_ns = sum.mean_ns(),
+                     .spread = sum.spread(),
+                     .count = sum.count / static_cast<int64_t>(counted.size())});
   }
 }
 
@@ -126,12 +148,13 @@ absl::StatusOr<IdlePlan> PlanOfRecord(const Trace& trace, const std::string& sou
         source, ": no training run in it; give a trace of agentd or of the PyTorch profiler"));
   }
   const std::string main_job = trace.ranks.back().main_job;
+  const bool is_filled = IsFilled(trace, main_job);
   IdlePlan plan;
   plan.is_measured = true;
-  for (size_t r = 0; r < trace.ranks.size(); ++r) {
-    const RankTrace& rank = trace.ranks[r];
+  for (const RankTrace& rank : trace.ranks) {
     if (rank.main_job != main_job) continue;
-    const std::vector<Counted> counted = CountedOf(rank, trace.starts[rank.start].hold_out);
+    const std::vector<Counted> counted =
+        CountedOf(rank, trace.starts[rank.start].hold_out, is_filled);
     if (counted.empty()) continue;
     PlanDevice device;
     device.name = absl::StrCat("stage ", rank.stage, " rank ", rank.rank);
@@ -139,7 +162,9 @@ absl::StatusOr<IdlePlan> PlanOfRecord(const Trace& trace, const std::string& sou
     AddBubbles(rank, counted, device);
     AddWork(rank, counted, device, plan.mean_work);
     plan.iterations += static_cast<int>(counted.size());
-    if (!counted.front().is_held_out && HasUnits(trace, r)) {
+    const bool has_filled_ones = std::any_of(counted.begin(), counted.end(),
+                                             [](const Counted& one) { return !one.is_held_out; });
+    if (is_filled && has_filled_ones) {
       plan.notes.push_back(absl::StrCat(source, ": ", device.name, " was filled, and has too few ",
                                         "hold-outs; what filling did to its bubbles is in them"));
     }

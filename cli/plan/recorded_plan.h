@@ -1,8 +1,8 @@
 // What was idle in a training run that agentd recorded: the bubbles of `pipefill report`'s trace.
 //
 // Iterations are timed from begin to begin. The first 20 are left out, as the report does, and so
-// are those that are not whole. Where nine or more are held out, they alone count: nothing was
-// filled in them.
+// are those that are not whole. Of a run that was filled the hold-outs alone count, if there are
+// nine or more.
 //
 // Pure.
 #ifndef CLI_PLAN_RECORDED_PLAN_H_

@@ -44,6 +44,14 @@ TEST(RecordedPlanTest, WithEnoughHoldOutsTheyAloneCount) {
   EXPECT_EQ(plan.devices[1].stage, 1);
 }
 
+TEST(RecordedPlanTest, OfARunThatWasNotFilledEveryIterationCounts) {
+  SyntheticOptions options;
+  options.iterations = 200;
+  options.jobs = {};
+  const Trace trace = ReadTraces({{"trace.pb", SerializeTrace(SyntheticRecords(options))}});
+  EXPECT_GE(PlanOfRecord(trace, "trace.pb").value().iterations, 2 * 175);
+}
+
 TEST(RecordedPlanTest, AFilledRunWithoutHoldOutsHasANote) {
   SyntheticOptions options;
   options.hold_out.one_in = 0;
