@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "cli/plan/plan_text.h"
 #include "cli/report/assets.h"
 #include "cli/report/markup.h"
 #include "cli/report/palette.h"
 #include "cli/report/timeline.h"
 #include "cli/report/timeline_svg.h"
+#include "common/quantity.h"
 
 namespace pipefill {
 namespace {
@@ -56,25 +56,30 @@ TimelineDevice DeviceOf(const PlanDevice& device, int64_t span_ns) {
   return drawn;
 }
 
+std::string Cell(const std::string& text) {
+  return absl::StrCat("<td>", EscapeMarkup(text), "</td>");
+}
+
 std::string BubbleRows(const IdlePlan& plan) {
   std::string rows;
   size_t count = 0;
   for (const PlanDevice& device : plan.devices) {
     for (const PlanBubble& bubble : device.bubbles) {
       if (++count > kRowsMax) continue;
-      absl::StrAppendFormat(
-          &rows,
-          "<tr><td>%s</td><td>%s "
-          "%d</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
-          EscapeMarkup(device.name), Word(bubble.bubble_class), bubble.ordinal,
-          DurationText(bubble.offset_ns), DurationText(bubble.mean_ns), DurationText(bubble.p10_ns),
-          DurationText(bubble.p90_ns),
-          PercentText(static_cast<double>(bubble.mean_ns) /
-                      std::max<double>(1, static_cast<double>(device.iteration_ns))));
+      const double share = static_cast<double>(bubble.mean_ns) /
+                           std::max<double>(1, static_cast<double>(device.iteration_ns));
+      absl::StrAppend(
+          &rows, "<tr>", Cell(device.name),
+          Cell(absl::StrCat(Word(bubble.bubble_class), " ", bubble.ordinal)),
+          Cell(DurationText(bubble.offset_ns)), Cell(DurationText(bubble.mean_ns)),
+          Cell(DurationText(bubble.p10_ns)), Cell(DurationText(bubble.p90_ns)),
+          Cell(PercentText(share)),
+          Cell(bubble.memory_free_bytes.has_value() ? FormatBytes(*bubble.memory_free_bytes) : "-"),
+          "</tr>\n");
     }
   }
   if (count > kRowsMax) {
-    absl::StrAppend(&rows, "<tr><td colspan=\"7\">", count - kRowsMax, " more</td></tr>\n");
+    absl::StrAppend(&rows, "<tr><td colspan=\"8\">", count - kRowsMax, " more</td></tr>\n");
   }
   return rows;
 }
@@ -93,6 +98,7 @@ std::string PlanSvg(const IdlePlan& plan) {
   SvgOptions options;
   options.title = absl::StrCat(plan.title, plan.is_measured ? "" : " (model)");
   options.devices_max = kDevicesDrawn;
+  options.shows_stages = false;  // the names say them
   if (HasWeightWork(plan)) options.other_work = "weight gradient and other work";
   return TimelineSvg(timeline, options);
 }
@@ -118,7 +124,7 @@ std::string PlanPage(const IdlePlan& plan, const std::string& fill_text) {
       fill,
       "<section><h2>Bubbles</h2>\n<table><thead><tr><th>Device</th><th>Bubble</th>"
       "<th>Begins at</th><th>Mean</th><th>10 %</th><th>90 "
-      "%</th><th>Share</th></tr></thead>\n<tbody>",
+      "%</th><th>Share</th><th>Free memory</th></tr></thead>\n<tbody>",
       BubbleRows(plan), "</tbody></table></section>\n</main>\n</body>\n</html>\n");
 }
 

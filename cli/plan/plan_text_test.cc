@@ -89,7 +89,7 @@ TEST(PlanTextTest, ThePageHoldsThePictureAndTheRowsAndEscapesWhatItIsGiven) {
   plan.notes = {"a < b"};
   const std::string page = PlanPage(plan, "job <x>\n");
   for (const char* part : {"<svg", "weight gradient and other work", "stage 1", "middle 2",
-                           "a &lt; b", "job &lt;x&gt;", "(model)"}) {
+                           "a &lt; b", "job &lt;x&gt;", "(model)", "<td>7 GiB</td>"}) {
     EXPECT_TRUE(absl::StrContains(page, part)) << part;
   }
   EXPECT_FALSE(absl::StrContains(page, "hold-out"));

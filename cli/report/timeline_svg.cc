@@ -148,7 +148,9 @@ class Picture {
     const TimelineDevice& device = timeline_.devices[d];
     const int top = Top(d);
     Text(16, top + 28, "ink", device.name);
-    Text(16, top + 44, "small muted", absl::StrCat("stage ", device.stage));
+    if (options_.shows_stages) {
+      Text(16, top + 44, "small muted", absl::StrCat("stage ", device.stage));
+    }
     for (const TimelineBubble& bubble : device.bubbles) {
       const double x = X(bubble.begin_ns);
       Rect("fill=\"url(#idle)\"", x, X(bubble.end_ns) - x, top, kRowHeight);

@@ -17,6 +17,7 @@ struct SvgOptions {
   int width = 1200;        // pixels
   // What the legend calls work that is neither forward, backward nor optimizer.
   std::string other_work = "main job";
+  bool shows_stages = true;  // below the names of devices
 };
 
 // Work of the main job solid, bubbles hatched, units in the colour of their job, overruns red,

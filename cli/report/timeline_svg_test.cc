@@ -52,6 +52,12 @@ TEST(TimelineSvgTest, OtherWorkIsCalledAsTheCallerSays) {
                                 "reduction</text>"));
 }
 
+TEST(TimelineSvgTest, StagesAreLeftOutWhereNobodyKnowsThem) {
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(OneDevice(), {.title = ""}), "stage 0"));
+  EXPECT_FALSE(
+      absl::StrContains(TimelineSvg(OneDevice(), {.title = "", .shows_stages = false}), "stage 0"));
+}
+
 TEST(TimelineSvgTest, EscapesNames) {
   Timeline timeline = OneDevice();
   timeline.jobs[0].name = "<script>";
