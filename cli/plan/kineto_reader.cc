@@ -25,7 +25,9 @@ struct Event {
   std::string phase;
   std::optional<double> begin_us;
   std::optional<double> length_us;
+  // Of GPU work: its device and stream again.
   std::optional<int64_t> process;
+  std::optional<int64_t> thread;
   std::optional<int64_t> device;
   std::optional<int64_t> stream;
 };
@@ -123,6 +125,7 @@ class Handler : public nlohmann::json_sax<Json> {
       if (key_ == "ts") event_.begin_us = value;
       if (key_ == "dur") event_.length_us = value;
       if (key_ == "pid") event_.process = static_cast<int64_t>(value);
+      if (key_ == "tid") event_.thread = static_cast<int64_t>(value);
     } else if (IsInArguments()) {
       if (key_ == "device") event_.device = static_cast<int64_t>(value);
       if (key_ == "stream") event_.stream = static_cast<int64_t>(value);
@@ -137,19 +140,26 @@ class Handler : public nlohmann::json_sax<Json> {
            std::abs(*event_.begin_us) < kTimeMaxUs && *event_.length_us < kTimeMaxUs;
   }
 
+  bool IsOf(absl::string_view category) const {
+    return absl::EqualsIgnoreCase(event_.category, category);
+  }
+
+  // Categories were written in other cases, and shorter, before 2022.
   void TakeEvent() {
     if (event_.phase != "X") return;
-    const bool is_kernel = event_.category == "kernel";
-    if (is_kernel || event_.category == "gpu_memcpy" || event_.category == "gpu_memset") {
+    const bool is_kernel = IsOf("kernel");
+    if (is_kernel || IsOf("gpu_memcpy") || IsOf("gpu_memset") || IsOf("memcpy") || IsOf("memset")) {
       return TakeWork(is_kernel);
     }
-    const bool is_mark =
-        event_.category == "user_annotation" || event_.category == "gpu_user_annotation";
+    const bool is_mark = IsOf("user_annotation") || IsOf("gpu_user_annotation");
     if (is_mark && absl::StartsWith(event_.name, kStepPrefix)) TakeStep();
   }
 
   void TakeWork(bool is_kernel) {
-    if (!HasTime() || !event_.device.has_value() || !event_.stream.has_value()) {
+    const std::optional<int64_t> device =
+        event_.device.has_value() ? event_.device : event_.process;
+    const std::optional<int64_t> stream = event_.stream.has_value() ? event_.stream : event_.thread;
+    if (!HasTime() || !device.has_value() || !stream.has_value()) {
       ++trace_.malformed;
       return;
     }
@@ -157,11 +167,11 @@ class Handler : public nlohmann::json_sax<Json> {
     const auto [place, is_new] =
         name_numbers_.try_emplace(event_.name, static_cast<uint32_t>(trace_.names.size()));
     if (is_new) trace_.names.push_back(event_.name);
-    trace_.devices[*event_.device].push_back({.begin_ns = BeginNs(),
-                                              .end_ns = BeginNs() + LengthNs(),
-                                              .stream = *event_.stream,
-                                              .name = place->second,
-                                              .is_kernel = is_kernel});
+    trace_.devices[*device].push_back({.begin_ns = BeginNs(),
+                                       .end_ns = BeginNs() + LengthNs(),
+                                       .stream = *stream,
+                                       .name = place->second,
+                                       .is_kernel = is_kernel});
   }
 
   void TakeStep() {
@@ -170,7 +180,7 @@ class Handler : public nlohmann::json_sax<Json> {
     if (!HasTime() || !absl::SimpleAtoi(digits, &step.number)) return;
     step.begin_ns = BeginNs();
     step.end_ns = step.begin_ns + LengthNs();
-    if (event_.category == "gpu_user_annotation") {
+    if (IsOf("gpu_user_annotation")) {
       step.device = event_.device.has_value() ? event_.device : event_.process;
     }
     trace_.steps.push_back(step);

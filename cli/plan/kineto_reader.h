@@ -4,7 +4,9 @@
 //
 // Kept are events of these categories; all others are counted and skipped:
 //
-//   kernel, gpu_memcpy, gpu_memset     work on a stream of a device (args.device, args.stream)
+//   kernel, gpu_memcpy, gpu_memset     work on a stream of a device (args.device, args.stream;
+//   where
+//                                      they are missing pid, tid)
 //   gpu_user_annotation "ProfilerStep#N"   step N as the device saw it
 //   user_annotation "ProfilerStep#N"       step N as the host saw it, which runs ahead
 //

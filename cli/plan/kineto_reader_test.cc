@@ -29,7 +29,7 @@ constexpr char kTrace[] = R"({
      "dur": 1, "args": {"device": 0, "stream": 7}},
     {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 1, "tid": 7, "ts": 2000, "dur": 4,
      "args": {"device": 1, "stream": 7}},
-    {"ph": "X", "cat": "kernel", "name": "no stream", "pid": 1, "tid": 7, "ts": 2000, "dur": 4,
+    {"ph": "X", "cat": "kernel", "name": "no stream", "pid": 1, "tid": "x", "ts": 2000, "dur": 4,
      "args": {"device": 1}},
     {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#12", "pid": 10, "tid": 10,
      "ts": 900, "dur": 500},
@@ -71,6 +71,20 @@ TEST(KinetoReaderTest, ReadsABareListOfEventsToo) {
                              .value();
   EXPECT_EQ(trace.devices.at(0).size(), 1u);
   EXPECT_FALSE(trace.rank.has_value());
+}
+
+TEST(KinetoReaderTest, ReadsTheCategoriesOfOlderProfilersAndPidAndTidAsDeviceAndStream) {
+  const GpuTrace trace = Read(R"([
+      {"ph":"X","cat":"Kernel","name":"k","pid":2,"tid":9,"ts":1,"dur":2},
+      {"ph":"X","cat":"Memcpy","name":"m","pid":2,"tid":9,"ts":4,"dur":2,"args":{}},
+      {"ph":"X","cat":"gpu_user_Annotation","name":"ProfilerStep#1","pid":2,"tid":9,"ts":1,
+       "dur":9}])")
+                             .value();
+  ASSERT_EQ(trace.devices.at(2).size(), 2u);
+  EXPECT_EQ(trace.devices.at(2)[0].stream, 9);
+  EXPECT_TRUE(trace.devices.at(2)[0].is_kernel);
+  EXPECT_FALSE(trace.devices.at(2)[1].is_kernel);
+  EXPECT_EQ(trace.steps.at(0).device, 2);
 }
 
 TEST(KinetoReaderTest, ATraceThatIsCutOffAnywhereIsAnErrorAndNeverHalfAnAnswer) {

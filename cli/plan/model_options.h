@@ -34,6 +34,8 @@ struct ModelOptions {
   std::string kept;           // of it, between input and weight gradient; default: all
   std::string stages_text;    // content of the stages file; goes over the options above
   std::string stages_origin;  // its name, for errors
+
+  friend bool operator==(const ModelOptions&, const ModelOptions&) = default;
 };
 
 // InvalidArgument, naming the option or the place in the stages file.

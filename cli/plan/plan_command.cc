@@ -1,6 +1,7 @@
 #include "cli/plan/plan_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -80,6 +81,10 @@ absl::StatusOr<std::optional<FillQuestion>> ReadQuestion(const PlanOptions& opti
 }
 
 absl::StatusOr<IdlePlan> PlanOfFiles(const PlanOptions& options, const CommandContext& context) {
+  if (options.model != ModelOptions() || !options.stages_file.empty()) {
+    return absl::InvalidArgumentError(
+        "--trace: times, memory and stages are for a model; leave them out, or write --pipeline");
+  }
   int64_t gap_min_ns = kGapMinNs;
   if (!options.gap_min.empty()) {
     const absl::StatusOr<absl::Duration> gap = ParsePositiveDuration(options.gap_min);
@@ -101,12 +106,23 @@ absl::StatusOr<IdlePlan> MakePlan(PlanOptions& options, const CommandContext& co
                      "; write either --pipeline 16x8@1f1b --forward 10ms or --trace FILE"));
   }
   if (!options.traces.empty()) return PlanOfFiles(options, context);
+  if (!options.gap_min.empty()) {
+    return absl::InvalidArgumentError("--gap-min is about a trace; give one with --trace FILE");
+  }
   if (!options.stages_file.empty()) {
     options.model.stages_origin = options.stages_file;
     ASSIGN_OR_RETURN(options.model.stages_text, ReadFile(PathOf(options.stages_file, context)));
   }
   ASSIGN_OR_RETURN(const simulator::PipelineModel model, ModelOf(options.model));
   return PlanOfModel(model);
+}
+
+bool IsMemoryKnown(const IdlePlan& plan) {
+  return std::all_of(plan.devices.begin(), plan.devices.end(), [](const PlanDevice& device) {
+    return std::all_of(device.bubbles.begin(), device.bubbles.end(), [](const PlanBubble& bubble) {
+      return bubble.memory_free_bytes.has_value();
+    });
+  });
 }
 
 absl::Status WriteFiles(const PlanOptions& options, const CommandContext& context,
@@ -130,11 +146,14 @@ void PrintText(const PlanOptions& options, CommandContext& context, const IdlePl
 absl::StatusOr<ExitCode> RunPlan(PlanOptions& options, CommandContext& context) {
   ASSIGN_OR_RETURN(const uint32_t budget_ppm, ParsePpm("budget", options.budget));
   ASSIGN_OR_RETURN(const std::optional<FillQuestion> question, ReadQuestion(options, context));
-  ASSIGN_OR_RETURN(const IdlePlan plan, MakePlan(options, context));
+  ASSIGN_OR_RETURN(IdlePlan plan, MakePlan(options, context));
   std::optional<FillForecast> forecast;
   std::string fill_text;
   if (question.has_value()) {
     ASSIGN_OR_RETURN(forecast, ForecastFill(*question, plan));
+    if (!IsMemoryKnown(plan)) {
+      plan.notes.push_back("free memory is not known; the forecast takes it to be enough");
+    }
     fill_text = FillText(*question, *forecast, plan, budget_ppm);
   }
   RETURN_IF_ERROR(WriteFiles(options, context, plan, fill_text));

@@ -89,12 +89,35 @@ TEST_F(PlanCommandTest, WrongUseIsOneLineAndExitCodeTwo) {
        {"", "--pipeline 4x8", "--pipeline 4x8@1f2b --forward 1ms", "--pipeline 4x8@1f1b",
         "--pipeline 4x8@1f1b --forward soon", "--pipeline 4x8@1f1b --forward 1ms --chunks 2",
         "--pipeline 4x8@1f1b --forward 1ms --budget 200%",
-        "--pipeline 4x8@1f1b --forward 1ms --samples 3"}) {
+        "--pipeline 4x8@1f1b --forward 1ms --samples 3",
+        "--pipeline 4x8@1f1b --forward 1ms --gap-min 1ms"}) {
     const Result result = Plan(line);
     EXPECT_EQ(result.code, kExitUsage) << line;
     EXPECT_EQ(result.out, "") << line;
     EXPECT_TRUE(absl::StartsWith(result.err, "pipefill: ")) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+}
+
+TEST_F(PlanCommandTest, PlansFromATraceToo) {
+  const std::string trace = Write("json", R"([
+    {"ph":"X","cat":"gpu_user_annotation","name":"ProfilerStep#1","pid":0,"tid":7,"ts":0,"dur":100000},
+    {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":0,"dur":60000,
+     "args":{"device":0,"stream":7}}])");
+  const Result result = Plan("--trace " + trace);
+  EXPECT_EQ(result.code, kExitOk) << result.err;
+  EXPECT_TRUE(absl::StrContains(result.out, "40.0 % of it idle (measured in 1)")) << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, "rank 0 gpu 0  tail")) << result.out;
+  EXPECT_EQ(result.err, "");
+
+  const Result filled =
+      Plan(absl::StrCat("--trace ", trace, " --profile ", Write("profile.json", kProfile)));
+  EXPECT_EQ(filled.code, kExitOk) << filled.err;
+  EXPECT_TRUE(absl::StrContains(filled.err, "free memory is not known"));
+
+  for (const char* more : {" --pipeline 2x4@1f1b", " --forward 1ms", " --stages-file x",
+                           " --gap-min soon", " --gap-min 0s"}) {
+    EXPECT_EQ(Plan(absl::StrCat("--trace ", trace, more)).code, kExitUsage) << more;
   }
 }
 

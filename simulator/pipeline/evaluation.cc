@@ -212,21 +212,31 @@ std::vector<StageOrder> OrdersOf(const PipelineShape& shape, const PipelineTimes
   return orders;
 }
 
-absl::StatusOr<std::vector<IterationRun>> Evaluate(const PipelineShape& shape,
-                                                   const PipelineTimes& times,
-                                                   const std::vector<StageOrder>& orders,
-                                                   int iterations) {
+absl::Status EvaluateEach(const PipelineShape& shape, const PipelineTimes& times,
+                          const std::vector<StageOrder>& orders, int iterations,
+                          const std::function<void(IterationRun)>& visit) {
   Lengths lengths(times);
   std::vector<int64_t> free_ns(orders.size(), 0);
-  std::vector<IterationRun> runs;
   for (int i = 0; i < iterations; ++i) {
     absl::StatusOr<IterationRun> run = Iteration(shape, times, orders).Run(free_ns, lengths);
     if (!run.ok()) return run.status();
-    runs.push_back(*std::move(run));
+    visit(*std::move(run));
     if (times.has_optimizer) continue;
     const int64_t all_ns = *std::max_element(free_ns.begin(), free_ns.end());
     std::fill(free_ns.begin(), free_ns.end(), all_ns);
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<IterationRun>> Evaluate(const PipelineShape& shape,
+                                                   const PipelineTimes& times,
+                                                   const std::vector<StageOrder>& orders,
+                                                   int iterations) {
+  std::vector<IterationRun> runs;
+  const absl::Status status =
+      EvaluateEach(shape, times, orders, iterations,
+                   [&runs](IterationRun run) { runs.push_back(std::move(run)); });
+  if (!status.ok()) return status;
   return runs;
 }
 

@@ -15,6 +15,7 @@
 #define SIMULATOR_PIPELINE_EVALUATION_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -76,8 +77,12 @@ struct IterationRun {
 std::vector<StageOrder> OrdersOf(const PipelineShape& shape, const PipelineTimes& times);
 
 // `iterations` of them in a row, from a standing start, the stages one behind the other as they
-// come out of it. FailedPrecondition if the orders wait for each other in a circle. REQUIRES:
-// CheckShape and CheckTimes accept, iterations > 0.
+// come out of it; `visit` gets each in turn. FailedPrecondition if the orders wait for each other
+// in a circle. REQUIRES: CheckShape and CheckTimes accept, iterations > 0.
+absl::Status EvaluateEach(const PipelineShape& shape, const PipelineTimes& times,
+                          const std::vector<StageOrder>& orders, int iterations,
+                          const std::function<void(IterationRun)>& visit);
+// All of them together.
 absl::StatusOr<std::vector<IterationRun>> Evaluate(const PipelineShape& shape,
                                                    const PipelineTimes& times,
                                                    const std::vector<StageOrder>& orders,

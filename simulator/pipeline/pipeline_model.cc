@@ -84,20 +84,15 @@ int64_t Quantile(const std::vector<int64_t>& sorted, double share) {
   return sorted[rank];
 }
 
-int64_t Mean(const std::vector<int64_t>& values) {
-  const int64_t sum = std::accumulate(values.begin(), values.end(), int64_t{0});
-  return sum / static_cast<int64_t>(values.size());
-}
-
 // Collects one stage's waits over iterations.
 class StageWaits {
  public:
-  explicit StageWaits(size_t count) : lengths_(count), offsets_(count) {}
+  explicit StageWaits(size_t count) : lengths_(count), offset_totals_ns_(count) {}
 
   void Add(const std::vector<Wait>& waits, int64_t iteration_begin_ns) {
     for (size_t k = 0; k < waits.size(); ++k) {
       lengths_[k].push_back(waits[k].length_ns);
-      offsets_[k].push_back(waits[k].begin_ns - iteration_begin_ns);
+      offset_totals_ns_[k] += waits[k].begin_ns - iteration_begin_ns;
       total_ns_ += waits[k].length_ns;
     }
   }
@@ -110,21 +105,23 @@ class StageWaits {
       std::vector<int64_t>& lengths = lengths_[k];
       std::sort(lengths.begin(), lengths.end());
       if (lengths.back() == 0) continue;
-      bubbles.push_back({.bubble_class = static_cast<BubbleClass>(names[k] >> 24),
-                         .ordinal = names[k] & 0xffffff,
-                         .offset_ns = Mean(offsets_[k]),
-                         .mean_ns = Mean(lengths),
-                         .p10_ns = Quantile(lengths, 0.1),
-                         .p50_ns = Quantile(lengths, 0.5),
-                         .p90_ns = Quantile(lengths, 0.9),
-                         .memory_free_bytes = std::nullopt});
+      const auto count = static_cast<int64_t>(lengths.size());
+      bubbles.push_back(
+          {.bubble_class = static_cast<BubbleClass>(names[k] >> 24),
+           .ordinal = names[k] & 0xffffff,
+           .offset_ns = offset_totals_ns_[k] / count,
+           .mean_ns = std::accumulate(lengths.begin(), lengths.end(), int64_t{0}) / count,
+           .p10_ns = Quantile(lengths, 0.1),
+           .p50_ns = Quantile(lengths, 0.5),
+           .p90_ns = Quantile(lengths, 0.9),
+           .memory_free_bytes = std::nullopt});
     }
     return bubbles;
   }
 
  private:
   std::vector<std::vector<int64_t>> lengths_;
-  std::vector<std::vector<int64_t>> offsets_;
+  std::vector<int64_t> offset_totals_ns_;
   int64_t total_ns_ = 0;
 };
 
@@ -153,6 +150,43 @@ std::vector<TimedOperation> FromBegin(const IterationRun& run, size_t stage) {
   return operations;
 }
 
+// Looks at the iterations behind the first ones, two at a time: where one ends is where the next
+// one begins.
+class Observer {
+ public:
+  Observer(const PipelineTimes& times, const std::vector<StageOrder>& orders)
+      : has_optimizer_(times.has_optimizer) {
+    for (const StageOrder& order : orders) waits_.emplace_back(order.size() + 1);
+  }
+
+  void Visit(IterationRun run) {
+    if (seen_ == kSettleIterations) first_begin_ns_ = run.begin_ns;
+    if (seen_ > kSettleIterations) {
+      for (size_t s = 0; s < waits_.size(); ++s) {
+        waits_[s].Add(WaitsOf(last_, run, s, has_optimizer_), last_.begin_ns);
+      }
+      shown_ = std::move(last_);
+      end_ns_ = run.begin_ns;
+    }
+    last_ = std::move(run);
+    ++seen_;
+  }
+
+  int64_t span_ns() const { return end_ns_ - first_begin_ns_; }
+  // The last iteration that was looked at.
+  const IterationRun& shown() const { return shown_; }
+  StageWaits& waits(size_t stage) { return waits_[stage]; }
+
+ private:
+  const bool has_optimizer_;
+  std::vector<StageWaits> waits_;
+  IterationRun last_;
+  IterationRun shown_;
+  int seen_ = 0;
+  int64_t first_begin_ns_ = 0;
+  int64_t end_ns_ = 0;
+};
+
 absl::Status CheckModel(const PipelineModel& model) {
   if (absl::Status status = CheckShape(model.shape); !status.ok()) return status;
   if (absl::Status status = CheckTimes(model.shape, model.times); !status.ok()) return status;
@@ -178,24 +212,22 @@ absl::StatusOr<PipelineRun> RunPipeline(const PipelineModel& model) {
   if (absl::Status status = CheckModel(model); !status.ok()) return status;
   const std::vector<StageOrder> orders = OrdersOf(model.shape, model.times);
   const int looked_at = model.times.jitter.share > 0 ? kIterationsWithJitter : 1;
-  absl::StatusOr<std::vector<IterationRun>> runs =
-      Evaluate(model.shape, model.times, orders, kSettleIterations + looked_at + 1);
-  if (!runs.ok()) return runs.status();
+  Observer observer(model.times, orders);
+  const absl::Status evaluated =
+      EvaluateEach(model.shape, model.times, orders, kSettleIterations + looked_at + 1,
+                   [&observer](IterationRun run) { observer.Visit(std::move(run)); });
+  if (!evaluated.ok()) return evaluated;
 
-  const std::vector<IterationRun>& all = *runs;
-  const int64_t span_ns = all.back().begin_ns - all[kSettleIterations].begin_ns;
+  const int64_t span_ns = observer.span_ns();
   PipelineRun result{.iteration_ns = span_ns / looked_at,
                      .bubble_share = 0,
                      .iterations = looked_at,
                      .stages = {}};
   for (size_t s = 0; s < orders.size(); ++s) {
-    StageWaits waits(orders[s].size() + 1);
-    for (size_t i = kSettleIterations; i + 1 < all.size(); ++i) {
-      waits.Add(WaitsOf(all[i], all[i + 1], s, model.times.has_optimizer), all[i].begin_ns);
-    }
+    StageWaits& waits = observer.waits(s);
     StageRun stage{.bubbles = waits.Bubbles(NamesOf(orders[s])),
                    .bubble_share = 0,
-                   .operations = FromBegin(all[all.size() - 2], s),
+                   .operations = FromBegin(observer.shown(), s),
                    .memory_peak_bytes = std::nullopt};
     if (span_ns > 0) {
       stage.bubble_share = static_cast<double>(waits.total_ns()) / static_cast<double>(span_ns);

@@ -30,8 +30,8 @@ enum class Schedule {
 inline constexpr int kStagesMax = 1024;
 inline constexpr int kMicrobatchesMax = 4096;
 inline constexpr int kChunksMax = 64;
-// stages * microbatches * chunks.
-inline constexpr int64_t kPartsMax = 1'000'000;
+// stages * microbatches * chunks: with jitter half a GiB is needed for so many.
+inline constexpr int64_t kPartsMax = 300'000;
 
 struct PipelineShape {
   Schedule schedule = Schedule::kOneForwardOneBackward;
