@@ -1,6 +1,7 @@
 #include "cli/plan/bubble_lengths.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace pipefill {
@@ -14,7 +15,7 @@ PlanBubble BubbleLengths::Bubble() const {
   std::vector<int64_t> sorted = lengths_;
   std::sort(sorted.begin(), sorted.end());
   const auto quantile = [&sorted](double share) {
-    return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+    return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
   };
   const auto count = static_cast<int64_t>(sorted.size());
   PlanBubble bubble;

@@ -16,7 +16,7 @@ constexpr int64_t kNotYet = -1;
 // Lengths of operations, drawn one after the other.
 class Lengths {
  public:
-  Lengths(const PipelineTimes& times)
+  explicit Lengths(const PipelineTimes& times)
       : times_(times),
         random_(times.jitter.seed),
         sigma_(std::sqrt(std::log1p(times.jitter.share * times.jitter.share))) {}
@@ -60,7 +60,7 @@ class Iteration {
   Iteration(const PipelineShape& shape, const PipelineTimes& times,
             const std::vector<StageOrder>& orders)
       : shape_(shape), times_(times), orders_(orders), last_(shape.stages * shape.chunks - 1) {
-    const auto parts = static_cast<size_t>(last_ + 1);
+    const size_t parts = static_cast<size_t>(last_) + 1;
     const auto microbatches = static_cast<size_t>(shape.microbatches);
     forwards_.assign(parts, std::vector<int64_t>(microbatches, kNotYet));
     backwards_ = forwards_;

@@ -1,6 +1,7 @@
 #include "simulator/pipeline/pipeline_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -80,8 +81,7 @@ std::vector<Wait> WaitsOf(const IterationRun& run, const IterationRun& next, siz
 
 // Nearest rank. `sorted` is not empty.
 int64_t Quantile(const std::vector<int64_t>& sorted, double share) {
-  const auto rank = static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5);
-  return sorted[rank];
+  return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
 // Collects one stage's waits over iterations.
