@@ -49,6 +49,7 @@ bool IsCommunication(const std::string& kernel) {
 std::vector<GpuWork> ComputeWork(const std::vector<GpuWork>& work,
                                  const std::vector<std::string>& names) {
   std::vector<bool> communicates;
+  communicates.reserve(names.size());
   for (const std::string& name : names) communicates.push_back(IsCommunication(name));
   std::set<int64_t> streams;
   for (const GpuWork& one : work) {
@@ -89,6 +90,7 @@ std::vector<int64_t> BordersByMarks(const std::vector<StepMark>& steps, int64_t 
     place->second.end_ns = std::max(place->second.end_ns, step.end_ns);
   }
   std::vector<int64_t> borders;
+  borders.reserve(by_number.size() + 1);
   for (const auto& [number, stretch] : by_number) borders.push_back(stretch.begin_ns);
   if (!by_number.empty()) borders.push_back(by_number.rbegin()->second.end_ns);
   std::sort(borders.begin(), borders.end());
