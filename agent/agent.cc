@@ -172,7 +172,7 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
                         .checkpoint_dir = settings_.checkpoint_dir,
                         .checkpoint_every_min = settings_.checkpoint_every_min,
                         .checkpoint_every_max = settings_.checkpoint_every_max,
-                        .limits = {.processes_max = settings_.processes_max},
+                        .limits = settings_.task_limits,
                         .groups = MakeTaskGroups(settings_.socket),
                         .process_gate = FindProcessGate(settings_.process_gate)});
   ASSIGN_OR_RETURN(

@@ -299,16 +299,18 @@ void AgentLoop::Launch(const v1::LaunchAttempt& launch) {
   // Told twice: say again what became of it.
   if (ends_.Find(key) != nullptr) return ResendEnds();
   if (supervisor_.Find(key) != nullptr) return SendStarted(key, supervisor_.PidOf(key));
-  const auto refuse = [&](absl::string_view text) {
-    ReportEnd(key, {.cause = EndCause::kLaunchFailed, .text = std::string(text)}, {});
+  const auto refuse = [&](absl::string_view text, EndCause cause) {
+    ReportEnd(key, {.cause = cause, .text = std::string(text)}, {});
   };
   // It was on its way when the last report went out. Unanswered, it counts as lost once we are
   // gone.
   if (is_stopping_) return;
   const absl::StatusOr<AttemptSpec> spec = FromProto(launch);
-  if (!spec.ok()) return refuse(spec.status().message());
+  if (!spec.ok()) return refuse(spec.status().message(), EndCause::kLaunchFailed);
   const DeviceState* state = FindState(spec->device);
-  if (state == nullptr) return refuse(absl::StrCat("this node has no device ", spec->device));
+  if (state == nullptr) {
+    return refuse(absl::StrCat("this node has no device ", spec->device), EndCause::kRefused);
+  }
   StopOlderAttempts(key);
   supervisor_.Launch(*spec, state->device());
 }

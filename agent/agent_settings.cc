@@ -14,7 +14,6 @@ constexpr absl::Duration kDrainPeriodMin = absl::Milliseconds(1);
 // A quarter of the time after which gates take agentd for dead.
 constexpr absl::Duration kDrainPeriodMax = absl::Milliseconds(250);
 constexpr int kSamplesMax = 4096;
-constexpr int32_t kProcessesMax = 4096;
 // Of threads of a numeric library, and of what a script starts.
 constexpr int32_t kProcessesMaxMin = 16;
 // Iterations with frequent hold-outs, and how many times rarer they are afterwards.
@@ -150,6 +149,30 @@ absl::Status ReadCheckpoints(const v1::AgentConfig& config, AgentSettings* setti
       "; they must grow"));
 }
 
+absl::Status ReadLadder(const v1::AgentConfig& config, TaskLimits* limits) {
+  if (config.processes_max() != 0) limits->processes_max = config.processes_max();
+  if (limits->processes_max < kProcessesMaxMin) {
+    return absl::InvalidArgumentError(absl::StrCat("processes_max: ", limits->processes_max,
+                                                   " is less than ", kProcessesMaxMin,
+                                                   ", which a task needs at least"));
+  }
+  const v1::LadderConfig& ladder = config.ladder();
+  const auto read = [](absl::string_view field, const std::string& text,
+                       absl::Duration* duration) -> absl::Status {
+    if (text.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(*duration, DurationOf(field, text, ""));
+    if (*duration > absl::ZeroDuration()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(field, ": it must be more than 0"));
+  };
+  RETURN_IF_ERROR(read("ladder.start_cpu_max", ladder.start_cpu_max(), &limits->start_cpu_max));
+  RETURN_IF_ERROR(read("ladder.freeze_after", ladder.freeze_after(), &limits->freeze_after));
+  RETURN_IF_ERROR(read("ladder.freeze_between_after", ladder.freeze_between_after(),
+                       &limits->freeze_between_after));
+  RETURN_IF_ERROR(read("ladder.stuck_after", ladder.stuck_after(), &limits->stuck_after));
+  RETURN_IF_ERROR(read("ladder.stopped_after", ladder.stopped_after(), &limits->stopped_after));
+  return read("ladder.kill_after", ladder.kill_after(), &limits->kill_after);
+}
+
 }  // namespace
 
 absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
@@ -178,12 +201,7 @@ absl::StatusOr<AgentSettings> ReadSettings(const v1::AgentConfig& config,
   ASSIGN_OR_RETURN(settings.trace_max_bytes, BytesOf("trace_max", config.trace_max(), "256MiB"));
   ASSIGN_OR_RETURN(settings.log_max_bytes, BytesOf("log_max", config.log_max(), "64MiB"));
   settings.process_gate = config.process_gate();
-  settings.processes_max = config.processes_max() == 0 ? kProcessesMax : config.processes_max();
-  if (settings.processes_max < kProcessesMaxMin) {
-    return absl::InvalidArgumentError(absl::StrCat("processes_max: ", settings.processes_max,
-                                                   " is less than ", kProcessesMaxMin,
-                                                   ", which a task needs at least"));
-  }
+  RETURN_IF_ERROR(ReadLadder(config, &settings.task_limits));
   ASSIGN_OR_RETURN(settings.drain_period,
                    DurationOf("drain_period", config.drain_period(), "10ms"));
   if (settings.drain_period < kDrainPeriodMin || settings.drain_period > kDrainPeriodMax) {

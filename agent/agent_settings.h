@@ -13,6 +13,7 @@
 #include "agent/learn/bubble_predictor.h"
 #include "agent/learn/fill_limits.h"
 #include "agent/page_writer.h"
+#include "agent/tasks/task_machine.h"
 #include "proto/config.pb.h"
 
 namespace pipefill {
@@ -34,8 +35,8 @@ struct AgentSettings {
   FailureOptions failure;
   int64_t trace_max_bytes = 0;
   int64_t log_max_bytes = 0;
-  // Of one task.
-  int32_t processes_max = 0;
+  // Of one task; `memory_bytes` is that of the task.
+  TaskLimits task_limits;
   // Empty = to be looked for beside agentd.
   std::string process_gate;
   absl::Duration drain_period;

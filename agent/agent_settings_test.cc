@@ -28,7 +28,7 @@ TEST(AgentSettingsTest, EmptyConfigurationGivesTheDocumentedDefaults) {
   EXPECT_FALSE(settings->keep_tasks_at_stop);
   EXPECT_EQ(settings->trace_max_bytes, int64_t{256} << 20);
   EXPECT_EQ(settings->log_max_bytes, int64_t{64} << 20);
-  EXPECT_EQ(settings->processes_max, 4096);
+  EXPECT_EQ(settings->task_limits.processes_max, 4096);
   EXPECT_EQ(settings->process_gate, "");
   EXPECT_EQ(settings->drain_period, absl::Milliseconds(10));
   EXPECT_EQ(settings->window.hold_out.one_in, 16u);
@@ -132,6 +132,17 @@ TEST(AgentSettingsTest, FailureBubblesAreTurnedOffByTheirDelayOnly) {
   EXPECT_THAT(ErrorOf(config), StartsWith("failure.after: "));
 }
 
+TEST(AgentSettingsTest, LadderIsThatOfTheTaskMachineWhereNothingIsSet) {
+  v1::AgentConfig config;
+  config.mutable_ladder()->set_start_cpu_max("30s");
+  config.mutable_ladder()->set_kill_after("1s");
+  const absl::StatusOr<AgentSettings> settings = ReadSettings(config, "host");
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->task_limits.start_cpu_max, absl::Seconds(30));
+  EXPECT_EQ(settings->task_limits.kill_after, absl::Seconds(1));
+  EXPECT_EQ(settings->task_limits.freeze_after, TaskLimits().freeze_after);
+}
+
 TEST(AgentSettingsTest, ZeroTraceMeansNoTrace) {
   v1::AgentConfig config;
   config.set_trace_max("0");
@@ -155,6 +166,11 @@ TEST(AgentSettingsTest, NamesTheFieldThatMakesNoSense) {
   config = {};
   config.set_processes_max(3);
   EXPECT_THAT(ErrorOf(config), StartsWith("processes_max: 3 is less than 16"));
+  config = {};
+  config.mutable_ladder()->set_freeze_after("long");
+  EXPECT_THAT(ErrorOf(config), StartsWith("ladder.freeze_after: "));
+  config.mutable_ladder()->set_freeze_after("0s");
+  EXPECT_THAT(ErrorOf(config), StartsWith("ladder.freeze_after: it must be more than 0"));
   config = {};
   config.set_log_level("loud");
   EXPECT_THAT(ErrorOf(config), StartsWith("log_level: loud is unknown"));

@@ -18,6 +18,7 @@ static_assert(static_cast<int>(EndCause::kOutOfMemory) == v1::END_CAUSE_OUT_OF_M
 static_assert(static_cast<int>(EndCause::kLaunchFailed) == v1::END_CAUSE_LAUNCH_FAILED);
 static_assert(static_cast<int>(EndCause::kCancelled) == v1::END_CAUSE_CANCELLED);
 static_assert(static_cast<int>(EndCause::kLost) == v1::END_CAUSE_LOST);
+static_assert(static_cast<int>(EndCause::kRefused) == v1::END_CAUSE_REFUSED);
 static_assert(static_cast<int>(FillWay::kSdk) == v1::FILL_WAY_SDK);
 static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
 static_assert(static_cast<int>(FillMode::kOff) == v1::FILL_MODE_OFF);
@@ -122,6 +123,7 @@ MainJobSettings FromProto(const v1::MainJobSettings& settings) {
 
 void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progress) {
   progress->set_units(before.units() + progress->units());
+  progress->set_pieces(before.pieces() + progress->pieces());
   progress->set_unit_cpu_ns(before.unit_cpu_ns() + progress->unit_cpu_ns());
   progress->set_unit_cpu_in_bubble_ns(before.unit_cpu_in_bubble_ns() +
                                       progress->unit_cpu_in_bubble_ns());
@@ -136,6 +138,8 @@ void AddProgressBefore(const v1::FillProgress& before, v1::FillProgress* progres
   progress->set_task_cpu_ns(std::max(before.task_cpu_ns(), progress->task_cpu_ns()));
   if (progress->memory_guard().empty()) progress->set_memory_guard(before.memory_guard());
   if (progress->stopped_by().empty()) progress->set_stopped_by(before.stopped_by());
+  if (progress->log_error().empty()) progress->set_log_error(before.log_error());
+  progress->set_processes_denied(std::max(before.processes_denied(), progress->processes_denied()));
   // Those of the attempt: its task has told them to each agentd.
   progress->set_checkpoints(std::max(before.checkpoints(), progress->checkpoints()));
   progress->set_checkpoint_failures(

@@ -34,6 +34,22 @@ TEST_F(DeviceSavesTest, AnOrderStandsUntilASaveWasTried) {
   EXPECT_EQ(orders(), 0u);
 }
 
+TEST_F(DeviceSavesTest, AMainJobThatPausesOrLeavesHasItsTasksSave) {
+  AttachRank(7);
+  AttachSavingTask();
+  Set({.main_job = "gpt", .mode = std::nullopt, .is_paused = true});
+  ASSERT_TRUE(state_->OnSettingsChanged(AtMs(1)));
+  EXPECT_EQ(orders(), kOrderSave);
+  (*task_)->saves_done.store(1);
+  state_->Drain(AtMs(10));
+  EXPECT_EQ(orders(), 0u);
+  Set({.main_job = "gpt", .mode = std::nullopt, .is_paused = false});
+  ASSERT_TRUE(state_->OnSettingsChanged(AtMs(20)));
+  EXPECT_EQ(orders(), 0u);
+  state_->OnConnectionEnded(7, AtMs(30));
+  EXPECT_EQ(orders(), kOrderSave);
+}
+
 TEST_F(DeviceSavesTest, NothingIsOrderedOfATaskWithoutHooks) {
   AttachSavingTask();
   (*task_)->checkpoint_flags.store(0);

@@ -196,6 +196,7 @@ bool DeviceState::OnSettingsChanged(Instant now) {
   rank_->settings = settings;
   // Gates first: they shut now, and what was measured until now is read afterwards.
   if (has_rank()) UpdateMode();
+  if (before.is_filled() && !settings.is_filled()) OrderSaves();
   if (before.is_measured() && !settings.is_measured()) BreakOff(now);
   // Measured again: its silence counts from here on.
   const bool is_back = has_rank() && !before.is_measured() && settings.is_measured();
@@ -253,6 +254,7 @@ void DeviceState::EndRank(Instant now) {
                  rank_->request.rank);
     last_bubbles_ = ReportBubbles();
     ForgetSkips();
+    OrderSaves();
   }
   rank_.reset();
 }
@@ -260,6 +262,7 @@ void DeviceState::EndRank(Instant now) {
 void DeviceState::CloseGate(TaskSeat& seat) {
   const TaskView view = seat.gate->reader.View();
   seat.bubbles_denied_before += view.bubbles_denied;
+  seat.pieces_before += view.pieces_done;
   seat.checkpoint = view.checkpoint;
   seat.unit_estimate_ns = view.unit_estimate_ns;
   turns_->LeaveSeat(seat.gate->turn_seat);
@@ -335,11 +338,14 @@ ConnectionId DeviceState::GateOf(const AttemptKey& key) const {
 
 std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
   const auto found = tasks_.find(key);
-  if (found == tasks_.end() || !found->second.gate.has_value()) return std::nullopt;
-  const TaskView task = found->second.gate->reader.View();
-  UnitView view = {.start = task.unit_start,
-                   .units_done = task.units_done,
-                   .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
+  if (found == tasks_.end()) return std::nullopt;
+  UnitView view;
+  if (found->second.gate.has_value()) {
+    const TaskView task = found->second.gate->reader.View();
+    view = {.start = task.unit_start,
+            .units_done = task.units_done,
+            .estimate = absl::Nanoseconds(task.unit_estimate_ns)};
+  }
   view.has_main_job = has_rank();
   if (!view.has_main_job) return view;
   const SignalView signal = ReadSignal(*rank_->page.As<SignalPage>());
@@ -349,50 +355,6 @@ std::optional<UnitView> DeviceState::ViewUnit(const AttemptKey& key) const {
       is_in_failure || !view.start.has_value() ||
       (signal.is_open() && signal.begin_ns <= static_cast<uint64_t>(view.start->ns()));
   return view;
-}
-
-v1::FillProgress DeviceState::ProgressOf(const AttemptKey& key, const TaskUse& use) const {
-  v1::FillProgress progress;
-  progress.set_memory_peak_bytes(use.memory_peak_bytes);
-  progress.set_task_cpu_ns(absl::ToInt64Nanoseconds(use.cpu));
-  progress.set_overstays(use.overstays);
-  progress.set_freezes(use.freezes);
-  progress.set_memory_guard(use.memory_guard);
-  progress.set_stopped_by(use.stopped_by);
-  const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return progress;
-  const TaskSeat& seat = found->second;
-  const TaskTotals totals = account_.task(seat.task_key);
-  progress.set_units(totals.units);
-  progress.set_unit_cpu_ns(totals.unit_cpu_ns);
-  progress.set_unit_cpu_in_bubble_ns(totals.in_bubble_ns);
-  progress.set_overrun_ns(totals.overrun_ns);
-  progress.set_units_overrun(totals.units_overrun);
-  progress.set_bubbles_denied(seat.bubbles_denied_before);
-  progress.set_bubbles_skipped(seat.bubbles_skipped_before + seat.skips.bubbles_skipped());
-  progress.set_unit_estimate_ns(seat.unit_estimate_ns);
-  std::optional<CheckpointView> checkpoint = seat.checkpoint;
-  if (seat.gate.has_value()) {
-    const TaskView view = seat.gate->reader.View();
-    progress.set_bubbles_denied(seat.bubbles_denied_before + view.bubbles_denied);
-    progress.set_unit_estimate_ns(view.unit_estimate_ns);
-    checkpoint = view.checkpoint;
-  }
-  if (checkpoint.has_value()) ReportCheckpoints(*checkpoint, options_.unix_offset_ns, &progress);
-  AddProgressBefore(seat.before, &progress);
-  return progress;
-}
-
-void DeviceState::SampleTask(const AttemptKey& key, const TaskUse& use, Instant now) {
-  const auto found = tasks_.find(key);
-  if (found == tasks_.end()) return;
-  v1::TraceRecord record;
-  v1::TaskSample& sample = *record.mutable_task_sample();
-  sample.set_task_key(found->second.task_key);
-  sample.set_now_ns(now.ns());
-  sample.set_memory_bytes(use.memory_bytes);
-  sample.set_cpu_ns(absl::ToInt64Nanoseconds(use.cpu));
-  trace_.Append(record);
 }
 
 void DeviceState::Drain(Instant now) {

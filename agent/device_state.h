@@ -105,9 +105,11 @@ class DeviceState {
                               Instant now);
   // Its task should save as soon as it can, once. Nothing without a gate, or hooks.
   void OrderSave(const AttemptKey& key);
+  // All tasks: for a while no bubble will be filled, and nobody knows how that ends.
+  void OrderSaves();
   // 0 if it has no gate.
   ConnectionId GateOf(const AttemptKey& key) const;
-  // Nothing without a gate. `task_cpu` is not set.
+  // Without a gate it has no unit; nothing if there is no such task. `task_cpu` is not set.
   std::optional<UnitView> ViewUnit(const AttemptKey& key) const;
   v1::FillProgress ProgressOf(const AttemptKey& key, const TaskUse& use) const;
   void SampleTask(const AttemptKey& key, const TaskUse& use, Instant now);
@@ -177,6 +179,7 @@ class DeviceState {
     int32_t policy_rank = 0;
     std::optional<Gate> gate;
     int64_t bubbles_denied_before = 0;  // by gates that are gone
+    int64_t pieces_before = 0;          // likewise
     int64_t unit_estimate_ns = 0;
     std::optional<CheckpointView> checkpoint;  // as the last gate said; nothing before the first
     v1::FillProgress before;                   // under other agentds

@@ -13,6 +13,10 @@ void DeviceState::OrderSave(const AttemptKey& key) {
   turns_->OrderSave(gate.turn_seat, true);
 }
 
+void DeviceState::OrderSaves() {
+  for (const auto& [key, seat] : tasks_) OrderSave(key);
+}
+
 void DeviceState::TakeOrderBack(Gate& gate) {
   if (!gate.saves_before_order.has_value()) return;
   const CheckpointView view = gate.reader.View().checkpoint;

@@ -73,6 +73,20 @@ TEST_F(DeviceStateTest, LearnsBubblesAndOffersThemAfterTheEighth) {
   EXPECT_EQ(bubbles[0].latest_start_ns_size(), 16);
 }
 
+TEST_F(DeviceStateTest, ReportsFromWhenOnUnitsStartInBubblesOfTwoKinds) {
+  AttachRank(1);
+  (*signal_)->bubble_names[0].store(PackBubbleName(BubbleClass::kScattered, 0));
+  for (uint32_t i = 0; i < 40; ++i) {
+    PushEdge(EdgeKind::kBubbleBegin, 2 * i + 1, 20 * int64_t{i});
+    PushEdge(EdgeKind::kBubbleEnd, 2 * i + 2, 20 * int64_t{i} + (i % 2 == 0 ? 1 : 15));
+  }
+  state_->Drain(AtMs(900));
+  const std::vector<v1::BubbleStats> bubbles = state_->ReportBubbles();
+  ASSERT_THAT(bubbles, SizeIs(1));
+  EXPECT_GT(bubbles[0].earliest_start_ns(), 1'000'000);
+  EXPECT_EQ(bubbles[0].earliest_start_ns(), (*window_)->entries[0].earliest_start_ns.load());
+}
+
 TEST_F(DeviceStateTest, KeepsTheLastFiguresUntilAnotherRankAttaches) {
   AttachRank(1);
   MakeBubbles(20);
@@ -258,9 +272,13 @@ TEST_F(DeviceStateTest, UnitIsInItsBubbleWhileThatIsOpen) {
   EXPECT_FALSE(state_->ViewUnit(SpecOf(1).key)->has_main_job);
 }
 
-TEST_F(DeviceStateTest, TaskWithoutAGateHasNothingToView) {
+TEST_F(DeviceStateTest, TaskWithoutAGateHasNoUnitToView) {
   state_->AddTask(SpecOf(1), 4712, AtMs(0));
-  EXPECT_EQ(state_->ViewUnit(SpecOf(1).key), std::nullopt);
+  const std::optional<UnitView> view = state_->ViewUnit(SpecOf(1).key);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->start, std::nullopt);
+  EXPECT_EQ(view->units_done, 0);
+  EXPECT_EQ(state_->ViewUnit(SpecOf(2).key), std::nullopt);
 }
 
 TEST_F(DeviceStateTest, ProgressGoesOnFromWhatAnAgentBeforeHasCounted) {
@@ -304,6 +322,7 @@ TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {
   PackUnit(unit, words);
   (*task_)->units.Push(words);
   (*task_)->bubbles_denied.store(3);
+  (*task_)->pieces_done.store(12);
   const v1::FillProgress progress =
       state_->RemoveTask(SpecOf(1).key, {.cause = EndCause::kExited},
                          {.memory_peak_bytes = 10, .cpu = absl::Milliseconds(5)}, AtMs(20));
@@ -311,9 +330,35 @@ TEST_F(DeviceStateTest, UnitsOfATaskAreSplitAndReportedAtItsEnd) {
   EXPECT_EQ(progress.unit_cpu_ns(), 2'000'000);
   EXPECT_EQ(progress.unit_cpu_in_bubble_ns(), 2'000'000);
   EXPECT_EQ(progress.bubbles_denied(), 3);
+  EXPECT_EQ(progress.pieces(), 12);
   EXPECT_EQ(progress.memory_peak_bytes(), 10);
   EXPECT_EQ(progress.task_cpu_ns(), 5'000'000);
   EXPECT_EQ(state_->GateOf(SpecOf(1).key), 0u);
+}
+
+TEST_F(DeviceStateTest, MemoryOfABubbleIsWhatTheRankSaysAndNoMoreThanTheDeviceHas) {
+  AttachRank(1);
+  const auto report_after = [&](uint32_t first, uint64_t free_bytes) {
+    (*signal_)->bubble_names[0].store(PackBubbleName(BubbleClass::kMiddle, 0));
+    for (uint32_t i = first; i < first + 70; ++i) {
+      PushEdge(EdgeKind::kBubbleBegin, 2 * i + 1, 10 * i);
+      const EdgeEvent hint = {.kind = EdgeKind::kMemoryHint,
+                              .slot = kNoSlot,
+                              .time_ns = static_cast<uint64_t>(AtMs(10 * i + 1).ns()),
+                              .iteration = 1,
+                              .value = free_bytes};
+      uint64_t words[kEdgeWords];
+      PackEdge(hint, words);
+      (*signal_)->events.Push(words);
+      PushEdge(EdgeKind::kBubbleEnd, 2 * i + 2, 10 * i + 8);
+    }
+    state_->Drain(AtMs(10 * (first + 70)));
+    return state_->ReportBubbles().at(0).memory_free_bytes();
+  };
+  EXPECT_EQ(report_after(0, 16 * kGiB), 4 * kGiB);
+  const int64_t of_one = report_after(70, kGiB);
+  EXPECT_LT(of_one, kGiB);
+  EXPECT_GT(of_one, kGiB / 2);
 }
 
 TEST_F(DeviceStateTest, ReportsWhatIsFreeBesideTheCaps) {

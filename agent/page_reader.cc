@@ -94,6 +94,9 @@ std::optional<SlotName> SignalReader::NameOf(uint32_t slot) const {
 
 Drained<UnitRecord> TaskReader::Drain(Instant now) {
   Drained<UnitRecord> drained;
+  const uint32_t pieces = page_.pieces_done.load(std::memory_order_acquire);
+  pieces_done_ += static_cast<uint32_t>(pieces - pieces_seen_);
+  pieces_seen_ = pieces;
   const RingRange range =
       FindRange(next_, page_.units.written.load(std::memory_order_acquire), page_.units.kCapacity);
   drained.dropped = range.dropped;
@@ -139,6 +142,7 @@ TaskView TaskReader::View() const {
   view.unit_estimate_ns = ToSigned(page_.unit_estimate_ns.load(std::memory_order_acquire));
   view.units_done = ToSigned(page_.units_done.load(std::memory_order_acquire));
   view.bubbles_denied = ToSigned(page_.bubbles_denied.load(std::memory_order_acquire));
+  view.pieces_done = pieces_done_;
   view.checkpoint = ViewCheckpoint();
   return view;
 }

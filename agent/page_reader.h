@@ -79,6 +79,7 @@ struct TaskView {
   int64_t unit_estimate_ns = 0;
   int64_t units_done = 0;
   int64_t bubbles_denied = 0;
+  int64_t pieces_done = 0;  // as of the last Drain
   CheckpointView checkpoint;
 };
 
@@ -104,6 +105,8 @@ class TaskReader {
   const TaskPage& page_;
   uint64_t next_ = 0;
   uint64_t last_ns_ = 0;
+  uint32_t pieces_seen_ = 0;  // in the page, where they wrap
+  int64_t pieces_done_ = 0;
 };
 
 inline constexpr uint64_t kUnitCoresMax = 4096;

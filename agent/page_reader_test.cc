@@ -231,6 +231,15 @@ TEST_F(TaskReaderTest, ViewShowsTheUnitInProgress) {
   EXPECT_EQ(view.units_done, 12);
 }
 
+TEST_F(TaskReaderTest, PiecesGoOnCountingWhereThePageWraps) {
+  TaskReader reader(*page_);
+  for (const uint32_t pieces : {10U, 4'000'000'000U, 5U}) {
+    page_->pieces_done.store(pieces);
+    reader.Drain(kNow);
+  }
+  EXPECT_EQ(reader.View().pieces_done, (int64_t{1} << 32) + 5);
+}
+
 TEST_F(TaskReaderTest, ViewOfNonsenseIsHarmless) {
   page_->state.store(99);
   page_->unit_start_ns.store(UINT64_MAX);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cli/main_job_summary.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/plan_offload.h"
 #include "cli/words.h"
 #include "common/quantity.h"
 #include "common/status.h"
@@ -36,6 +38,9 @@ struct BubblesOptions {
   std::string main_job;
   bool wants_all = false;
   bool wants_starts = false;
+  std::string offload;    // bytes; "" = does not ask
+  std::string bandwidth;  // bytes a second
+  std::optional<OffloadQuestion> question;
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -250,6 +255,11 @@ void PrintBubbles(const v1::ListBubblesResponse& response,
                 << (context.width >= kWideColumns ? WideText(shown, context.width)
                                                   : NarrowText(shown, context.width));
     if (options.wants_starts) context.out << "\n" << StartsText(shown, context.width);
+    if (options.question.has_value()) {
+      const int64_t iteration_ns =
+          summary == summaries.end() ? 0 : summary->second.iteration_p50_ns;
+      context.out << "\n" << OffloadText(group.bubbles, iteration_ns, *options.question);
+    }
     separator = "\n";
   }
   if (hidden > 0) {
@@ -273,7 +283,24 @@ std::string NothingText(const std::map<std::string, MainJobSummary>& summaries,
                       "; attached: ", absl::StrJoin(names, ", "));
 }
 
-absl::StatusOr<ExitCode> RunBubbles(const BubblesOptions& options, CommandContext& context) {
+absl::StatusOr<int64_t> ReadBytes(const std::string& text, const char* option) {
+  const absl::StatusOr<int64_t> bytes = ParseBytes(text);
+  if (!bytes.ok()) return WithContext(bytes.status(), option);
+  if (*bytes > 0) return *bytes;
+  return absl::InvalidArgumentError(absl::StrCat(option, ": it must be more than 0"));
+}
+
+absl::Status ReadQuestion(BubblesOptions* options) {
+  if (options->offload.empty()) return absl::OkStatus();
+  OffloadQuestion question;
+  ASSIGN_OR_RETURN(question.bytes, ReadBytes(options->offload, "--offload"));
+  ASSIGN_OR_RETURN(question.bytes_per_second, ReadBytes(options->bandwidth, "--bandwidth"));
+  options->question = question;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExitCode> RunBubbles(BubblesOptions options, CommandContext& context) {
+  RETURN_IF_ERROR(ReadQuestion(&options));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   ASSIGN_OR_RETURN(const v1::ListBubblesResponse response, client->ListBubbles(options.main_job));
   ASSIGN_OR_RETURN(const v1::ListDevicesResponse devices, client->ListDevices());
@@ -303,6 +330,14 @@ void AddBubblesCommand(CLI::App& parent, CommandSet& commands) {
       ->type_name("NAME");
   command->add_flag("--all", options->wants_all, "Also those with hardly any time");
   command->add_flag("--starts", options->wants_starts, "Also how late units may start");
+  CLI::Option* offload =
+      command->add_option("--offload", options->offload, "Could that be on the host between steps?")
+          ->type_name("BYTES");
+  CLI::Option* bandwidth =
+      command->add_option("--bandwidth", options->bandwidth, "At which it is copied, a second")
+          ->type_name("BYTES");
+  offload->needs(bandwidth);
+  bandwidth->needs(offload);
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   command->footer(
       "P10, P50, P90: of the last 64 lengths. Shares are of all time in that bubble\n"

@@ -1,5 +1,6 @@
 #include "cli/bubbles.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -52,6 +53,32 @@ class BubblesTest : public CommandFixture {
     return bubble;
   }
 };
+
+TEST_F(BubblesTest, SaysWhetherStateCouldBeOnTheHostBetweenSteps) {
+  AddRank("gpt", 0);
+  AddRank("gpt", 1);
+  AddBubble("gpt", 0, v1::BUBBLE_CLASS_TAIL).set_p10_ns(60'000'000);
+  AddBubble("gpt", 1, v1::BUBBLE_CLASS_TAIL).set_p50_ns(91'000'000);
+
+  const Result result = Run({"bubbles", "--offload", "256MiB", "--bandwidth", "10GiB"});
+
+  EXPECT_EQ(result.code, kExitOk);
+  EXPECT_THAT(
+      result.out,
+      ::testing::EndsWith("keeping 256 MiB of each rank on the host between steps, copied at "
+                          "10 GiB/s:\n"
+                          "  rank 0  hidden; at least 10 ms of bubbles in each iteration have "
+                          "it\n"
+                          "  rank 1  not hidden: out and back take 50 ms, 32 ms are between two "
+                          "steps; up to 164 MiB would be\n"));
+}
+
+TEST_F(BubblesTest, AQuestionNeedsBothNumbers) {
+  EXPECT_EQ(Run({"bubbles", "--offload", "1GiB"}).code, kExitUsage);
+  const Result result = Run({"bubbles", "--offload", "0", "--bandwidth", "1GiB"});
+  EXPECT_EQ(result.code, kExitUsage);
+  EXPECT_THAT(result.err, ::testing::HasSubstr("--offload: it must be more than 0"));
+}
 
 TEST_F(BubblesTest, SaysFirstWhatIsIdleFilledAndPaid) {
   AddRank("gpt", 0);

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "cli/admin.h"
 #include "cli/bubbles.h"
 #include "cli/devices.h"
 #include "cli/help.h"
@@ -20,8 +21,10 @@
 #include "cli/jobs.h"
 #include "cli/main_jobs.h"
 #include "cli/main_settings.h"
+#include "cli/nodes.h"
 #include "cli/options.h"
 #include "cli/submit.h"
+#include "cli/why.h"
 #include "common/status.h"
 #include "common/version.h"
 
@@ -181,11 +184,12 @@ std::vector<CommandEntry> BasicCommands() {
   static constexpr char kCluster[] = "Cluster";
   static constexpr char kOther[] = "Other";
   return {
-      {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWaitCommand, kJobs},
-      {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},     {AddJobGroup, kJobs},
-      {AddMainGroup, kMain},         {AddPauseCommand, kMain},      {AddResumeCommand, kMain},
-      {AddDevicesCommand, kCluster}, {AddBubblesCommand, kCluster}, {AddStatusCommand, kCluster},
-      {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
+      {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWhyCommand, kJobs},
+      {AddWaitCommand, kJobs},       {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},
+      {AddJobGroup, kJobs},          {AddMainGroup, kMain},         {AddPauseCommand, kMain},
+      {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},   {AddDevicesCommand, kCluster},
+      {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster}, {AddStatusCommand, kCluster},
+      {AddAdminGroup, kOther},       {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
 }
 
 ExitCode RunCommandLine(const std::vector<std::string>& words,

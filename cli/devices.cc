@@ -67,6 +67,12 @@ absl::StatusOr<ExitCode> RunDevices(OutputFormat format, CommandContext& context
   return kExitOk;
 }
 
+std::string KeepText(int64_t seconds) {
+  constexpr int64_t kDay = 24 * 3600;
+  if (seconds % kDay == 0) return absl::StrCat(seconds / kDay, "d");
+  return pipefill::FormatDuration(absl::Seconds(seconds));
+}
+
 absl::StatusOr<ExitCode> RunStatus(OutputFormat format, CommandContext& context) {
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   ASSIGN_OR_RETURN(const v1::GetStatusResponse status, client->GetStatus());
@@ -76,6 +82,9 @@ absl::StatusOr<ExitCode> RunStatus(OutputFormat format, CommandContext& context)
   }
   Facts facts;
   facts.Add("policy", status.policy());
+  if (!status.policy_error().empty()) {
+    facts.AddProse("policy failed", absl::StrCat(status.policy_error(), "; the fallback plans"));
+  }
   facts.Add("jobs", absl::StrCat(FormatCount(status.jobs_pending()), " pending, ",
                                  FormatCount(status.jobs_running()), " running, ",
                                  FormatCount(status.jobs_ended()), " ended"));
@@ -83,6 +92,12 @@ absl::StatusOr<ExitCode> RunStatus(OutputFormat format, CommandContext& context)
                           ? "none connected"
                           : absl::StrCat(Plural(status.nodes_size(), "node"), ": ",
                                          absl::StrJoin(status.nodes(), ", ")));
+  if (status.history_jobs_max() > 0) {
+    facts.Add("history",
+              absl::StrCat("ended jobs are known for ", KeepText(status.history_keep_seconds()),
+                           ", at most ", FormatCount(status.history_jobs_max())));
+  }
+  if (!status.refusing_text().empty()) facts.Add("refusing", OneLine(status.refusing_text()));
   context.out << "schedulerd " << OneLine(status.version()) << " at " << context.scheduler << "\n"
               << facts.Text();
   return kExitOk;

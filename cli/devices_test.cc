@@ -100,6 +100,17 @@ TEST_F(StatusTest, SaysWhoIsThereAndHowBusy) {
             "  agents  2 nodes: node1, node2\n");
 }
 
+TEST_F(StatusTest, SaysHowLongEndedJobsAreKnownAndWhyNewOnesAreRefused) {
+  scheduler.status.set_history_keep_seconds(720 * 3600);
+  scheduler.status.set_history_jobs_max(500'000);
+  scheduler.status.set_refusing_text("the disk is full");
+  const std::string out = Run({"status"}).out;
+  EXPECT_NE(out.find("history   ended jobs are known for 30d, at most 500,000\n"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("refusing  the disk is full\n"), std::string::npos) << out;
+}
+
 TEST_F(StatusTest, SaysThatNoAgentIsThere) {
   EXPECT_NE(Run({"status"}).out.find("agents  none connected\n"), std::string::npos);
 }

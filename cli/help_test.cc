@@ -29,10 +29,11 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "Fill jobs:\n"
             "  submit                    Submit a fill job\n"
             "  jobs                      List jobs, newest first\n"
+            "  why                       Why a job waits, and what would help\n"
             "  wait                      Wait until a job is over\n"
             "  logs                      Print what a job has written\n"
             "  cancel                    Stop jobs\n"
-            "  job                       Verbs of one job: show, wait, logs, move, cancel\n"
+            "  job                       Verbs of a job: show, why, wait, logs, move, cancel\n"
             "\n"
             "Main jobs:\n"
             "  main                      List main jobs, or change how they are filled\n"
@@ -40,11 +41,14 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  resume                    Fill a paused main job again\n"
             "\n"
             "Cluster:\n"
+            "  nodes                     Nodes, and why some are given no jobs\n"
             "  devices                   Devices, their main jobs and tasks\n"
             "  bubbles                   What is idle, and how much is filled\n"
+            "  tenants                   Tenants: limits, tasks and use\n"
             "  status                    Is schedulerd there, and how busy is it\n"
             "\n"
             "Other:\n"
+            "  admin                     Keep schedulerd's state safe\n"
             "  help                      Help on a command, or on exit-codes\n"
             "  version                   Version of this program\n"
             "\n"
@@ -87,6 +91,9 @@ TEST_F(HelpTest, EveryLineFitsEightyColumns) {
                                                         {"help", "pause"},
                                                         {"help", "bubbles"},
                                                         {"help", "devices"},
+                                                        {"help", "nodes"},
+                                                        {"help", "tenants"},
+                                                        {"help", "why"},
                                                         {"help", "status"},
                                                         {"help", "help"},
                                                         {"help", "version"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -49,9 +50,50 @@ int LineOfField(absl::string_view text, absl::string_view name) {
   return 1;
 }
 
+// Of the field `name`.
+absl::Status AtField(const absl::Status& status, absl::string_view text, absl::string_view origin,
+                     absl::string_view name) {
+  return WithContext(status, absl::StrCat(origin, ":", LineOfField(text, name), ": ", name));
+}
+
+struct Source {
+  absl::string_view text;
+  absl::string_view origin;
+};
+
+// What decides when it is the job's turn.
+absl::Status ReadPlanning(const v1::JobFile& file, const Source& source, absl::Time now,
+                          v1::JobSpec* spec) {
+  spec->set_priority(file.priority());
+  spec->set_tenant(file.tenant());
+  spec->set_not_evictable(file.has_evictable() && !file.evictable());
+  spec->set_allow_infeasible(file.allow_infeasible());
+  if (!file.deadline().empty()) {
+    const absl::StatusOr<absl::Time> deadline = ParseDeadline(file.deadline(), now);
+    if (!deadline.ok()) return AtField(deadline.status(), source.text, source.origin, "deadline");
+    spec->set_deadline_unix_ns(absl::ToUnixNanos(*deadline));
+  }
+  if (file.min_runtime().empty()) return absl::OkStatus();
+  const absl::StatusOr<absl::Duration> least = ParsePositiveDuration(file.min_runtime());
+  if (!least.ok()) return AtField(least.status(), source.text, source.origin, "min_runtime");
+  spec->set_min_runtime_ns(absl::ToInt64Nanoseconds(*least));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_view origin) {
+absl::StatusOr<absl::Time> ParseDeadline(absl::string_view text, absl::Time now) {
+  absl::Time time;
+  std::string error;
+  if (absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return time;
+  const absl::StatusOr<absl::Duration> from_now = ParsePositiveDuration(text);
+  if (from_now.ok()) return now + *from_now;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no time; write 2026-12-24T18:00:00Z, or 2h30m from now"));
+}
+
+absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_view origin,
+                                         absl::Time now) {
   v1::JobFile file;
   RETURN_IF_ERROR(ParseJson(text, origin, &file));
   v1::JobSpec spec;
@@ -69,12 +111,10 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
   }
   if (!file.memory().empty()) {
     const absl::StatusOr<int64_t> memory_bytes = ParseBytes(file.memory());
-    if (!memory_bytes.ok()) {
-      return WithContext(memory_bytes.status(),
-                         absl::StrCat(origin, ":", LineOfField(text, "memory"), ": memory"));
-    }
+    if (!memory_bytes.ok()) return AtField(memory_bytes.status(), text, origin, "memory");
     spec.set_memory_bytes(*memory_bytes);
   }
+  RETURN_IF_ERROR(ReadPlanning(file, {text, origin}, now, &spec));
   return spec;
 }
 

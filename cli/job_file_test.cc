@@ -7,8 +7,10 @@
 namespace pipefill {
 namespace {
 
+const absl::Time kNow = absl::FromUnixSeconds(1'800'000'000);
+
 std::string ErrorOf(absl::string_view text) {
-  const auto spec = ParseJobFile(text, "job.json");
+  const auto spec = ParseJobFile(text, "job.json", kNow);
   EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(spec.status().message());
 }
@@ -17,8 +19,9 @@ TEST(JobFileTest, ReadsEveryField) {
   const auto spec = ParseJobFile(R"({
     "name": "embed", "command": ["python3", "embed.py"], "env": {"A": "1"},
     "workdir": "/data", "memory": "512MiB", "retries": 2,
-    "profile": {"samples_total": 7}})",
-                                 "job.json");
+    "profile": {"samples_total": 7}, "priority": -5, "tenant": "vision", "deadline": "2h",
+    "min_runtime": "5m", "evictable": false, "allow_infeasible": true})",
+                                 "job.json", kNow);
 
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->name(), "embed");
@@ -28,12 +31,18 @@ TEST(JobFileTest, ReadsEveryField) {
   EXPECT_EQ(spec->memory_bytes(), 512 << 20);
   EXPECT_EQ(spec->retries(), 2);
   EXPECT_EQ(spec->profile().samples_total(), 7);
+  EXPECT_EQ(spec->priority(), -5);
+  EXPECT_EQ(spec->tenant(), "vision");
+  EXPECT_EQ(spec->deadline_unix_ns(), absl::ToUnixNanos(kNow + absl::Hours(2)));
+  EXPECT_EQ(spec->min_runtime_ns(), 300'000'000'000);
+  EXPECT_TRUE(spec->not_evictable());
+  EXPECT_TRUE(spec->allow_infeasible());
 }
 
 TEST(JobFileTest, WayIsSdkOrProcess) {
-  EXPECT_EQ(ParseJobFile(R"({"command": ["xz"], "way": "process"})", "job.json")->way(),
+  EXPECT_EQ(ParseJobFile(R"({"command": ["xz"], "way": "process"})", "job.json", kNow)->way(),
             v1::FILL_WAY_PROCESS);
-  EXPECT_EQ(ParseJobFile(R"({"command": ["xz"], "way": "sdk"})", "job.json")->way(),
+  EXPECT_EQ(ParseJobFile(R"({"command": ["xz"], "way": "sdk"})", "job.json", kNow)->way(),
             v1::FILL_WAY_UNSPECIFIED);
   EXPECT_EQ(ErrorOf("{\n\"command\": [\"xz\"],\n\"way\": \"magic\"}"),
             "job.json:3: way: \"magic\" is none; write sdk or process");
@@ -69,6 +78,26 @@ TEST(JobFileTest, LineIsThatOfTheFieldAndNotOfItsLookalikes) {
 
 TEST(JobFileTest, BrokenTextNamesTheFile) {
   EXPECT_EQ(ErrorOf("{\"command\": [\"true\",}").substr(0, 9), "job.json:");
+}
+
+TEST(JobFileTest, WhatIsNotSaidAboutPlanningIsLeftToTheScheduler) {
+  const auto spec = ParseJobFile("{}", "job.json", kNow);
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->priority(), 0);
+  EXPECT_FALSE(spec->has_min_runtime_ns());
+  EXPECT_FALSE(spec->not_evictable());
+}
+
+TEST(JobFileTest, BadTimesAreNamedWithTheirLine) {
+  EXPECT_EQ(ErrorOf("{\n\"deadline\": \"tomorrow\"}"),
+            "job.json:2: deadline: \"tomorrow\" is no time; write 2026-12-24T18:00:00Z, or 2h30m "
+            "from now");
+  EXPECT_EQ(ErrorOf("{\"min_runtime\": \"-5s\"}").substr(0, 25), "job.json:1: min_runtime: ");
+}
+
+TEST(DeadlineTest, IsATimeOrFromNowOn) {
+  EXPECT_EQ(*ParseDeadline("90s", kNow), kNow + absl::Seconds(90));
+  EXPECT_EQ(*ParseDeadline("1970-01-01T00:01:00+00:00", kNow), absl::FromUnixSeconds(60));
 }
 
 }  // namespace

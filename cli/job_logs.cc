@@ -69,6 +69,7 @@ class LogPrinter {
     attempt_ = options_.attempt > 0 ? options_.attempt : LastStarted(job);
     ASSIGN_OR_RETURN(const bool is_final, PrintToEnd());
     static_cast<void>(is_final);
+    TellCut(job);
     return kExitOk;
   }
 
@@ -100,6 +101,7 @@ class LogPrinter {
       StartAttempt(*next);
     }
     if (attempt_ == 0 && !IsTerminal(job.state())) TellNotStarted(job);
+    if (IsTerminal(job.state())) TellCut(job);
     return IsTerminal(job.state());
   }
 
@@ -141,6 +143,14 @@ class LogPrinter {
     offset_ = 0;
     context_.err << "pipefill: --- attempt " << attempt_ << " on "
                  << DeviceName(attempt.node(), attempt.device()) << " ---" << std::endl;
+  }
+
+  // What was printed is not all that the attempt has written.
+  void TellCut(const v1::Job& job) const {
+    const v1::Attempt* attempt = FindAttempt(job, attempt_);
+    if (attempt == nullptr || attempt->progress().log_error().empty()) return;
+    context_.err << "pipefill: the log of attempt " << attempt_
+                 << " ends early: " << OneLine(attempt->progress().log_error()) << std::endl;
   }
 
   // Whether the attempt that the user named exists.

@@ -46,6 +46,17 @@ TEST_F(JobLogsTest, PrintsTheLatestAttemptUnlessOneIsNamed) {
   EXPECT_EQ(Run({"job", "logs", "17", "--attempt", "1"}).out, "first");
 }
 
+TEST_F(JobLogsTest, SaysThatALogEndsEarly) {
+  v1::Job& job = AddRunningJob("all there is");
+  job.mutable_attempts(0)->mutable_progress()->set_log_error("write: No space left on device");
+  const std::string note =
+      "pipefill: the log of attempt 1 ends early: write: No space left on device\n";
+
+  EXPECT_EQ(Run({"logs", "17"}).err, note);
+  End(job, v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Run({"logs", "17", "-f"}).err, note);
+}
+
 TEST_F(JobLogsTest, SinceIsATimeBeforeNow) {
   AddRunningJob("text");
   Run({"logs", "17", "--since", "10m"});

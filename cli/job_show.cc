@@ -15,6 +15,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/why.h"
 #include "cli/words.h"
 #include "common/quantity.h"
 #include "common/status.h"
@@ -34,12 +35,38 @@ std::string RetriesText(const v1::Job& job) {
   return absl::StrCat("up to ", job.spec().retries());
 }
 
+std::string ProfileText(const v1::Job& job) {
+  const int configurations = job.spec().profile().configurations_size();
+  if (configurations == 0) return job.profile_source();
+  return absl::StrCat("its own, ", configurations,
+                      configurations == 1 ? " configuration" : " configurations");
+}
+
 std::string MemoryText(const v1::Job& job) {
   const int64_t asked_bytes = job.spec().memory_bytes();
   if (asked_bytes == 0) return "the scheduler's default";
   if (job.memory_bytes() <= asked_bytes) return FormatBytes(asked_bytes);
   return absl::StrCat(FormatBytes(job.memory_bytes()), ", after an attempt ran out of ",
                       FormatBytes(asked_bytes));
+}
+
+// "5; runs for 30 s before it may be evicted".
+std::string PriorityText(const v1::Job& job) {
+  const v1::JobSpec& spec = job.spec();
+  if (spec.not_evictable()) return absl::StrCat(spec.priority(), "; never evicted");
+  if (spec.min_runtime_ns() == 0) return absl::StrCat(spec.priority());
+  return absl::StrCat(spec.priority(), "; runs for ", FormatNs(spec.min_runtime_ns()),
+                      " before it may be evicted");
+}
+
+std::string DeadlineText(const v1::Job& job, absl::Time now) {
+  const absl::Duration left = absl::FromUnixNanos(job.spec().deadline_unix_ns()) - now;
+  if (IsTerminal(job.state())) {
+    const bool is_met = job.ended_unix_ns() <= job.spec().deadline_unix_ns();
+    return is_met ? "met" : "missed";
+  }
+  if (left < absl::ZeroDuration()) return absl::StrCat("missed by ", FormatSpan(-left), " so far");
+  return absl::StrCat("in ", FormatSpan(left));
 }
 
 std::string JobFacts(const v1::Job& job, absl::Time now) {
@@ -58,6 +85,13 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   facts.Add("workdir", job.spec().workdir().empty() ? "a folder of its own" : job.spec().workdir());
   facts.Add("memory", MemoryText(job));
   facts.Add("retries", RetriesText(job));
+  const std::string profile = ProfileText(job);
+  if (!profile.empty()) facts.Add("profile", profile);
+  facts.Add("priority", PriorityText(job));
+  if (!job.spec().tenant().empty()) facts.Add("tenant", job.spec().tenant());
+  if (job.spec().deadline_unix_ns() != 0) {
+    facts.Add("deadline", DeadlineText(job, now));
+  }
   if (job.spec().way() == v1::FILL_WAY_PROCESS) {
     facts.Add("way", "process: the whole program runs in bubbles only");
   }
@@ -103,6 +137,9 @@ std::string ProgressFacts(const v1::FillProgress& progress, int64_t cap_bytes) {
   facts.Add("memory peak", memory);
   if (!progress.memory_guard().empty()) facts.AddProse("memory cap", progress.memory_guard());
   if (!progress.stopped_by().empty()) facts.AddProse("stopped by", progress.stopped_by());
+  if (!progress.log_error().empty()) {
+    facts.AddProse("log", absl::StrCat("ends early: ", progress.log_error()));
+  }
   return facts.Text();
 }
 
@@ -145,9 +182,14 @@ std::string LadderFacts(const v1::FillProgress& progress) {
   facts.AddProse("bubbles skipped",
                  RungText(progress.bubbles_skipped(), "closed to this job alone after late units"));
   facts.AddProse("overstays",
-                 RungText(progress.overstays(), "units that went on long after their bubble"));
+                 RungText(progress.overstays(), "units that worked on after their bubble"));
   facts.AddProse("freezes", RungText(progress.freezes(),
                                      "stopped for it (SIGSTOP) until the main job was idle again"));
+  if (progress.processes_denied() > 0) {
+    facts.AddProse("processes",
+                   absl::StrCat(FormatCount(progress.processes_denied()),
+                                " more were refused: it has as many as processes_max allows"));
+  }
   return facts.Text();
 }
 
@@ -162,8 +204,8 @@ std::string JobText(const v1::Job& job, absl::Time now) {
   absl::StrAppend(
       &text, "\nprogress of attempt ", last.number(), "\n",
       ProgressFacts(last.progress(), std::max(job.memory_bytes(), job.spec().memory_bytes())),
-      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now),
-      "\nhow it was held back\n", LadderFacts(last.progress()));
+      "\nwhat it has saved\n", CheckpointFacts(last.progress(), now), "\nhow it was held back\n",
+      LadderFacts(last.progress()));
   return text;
 }
 
@@ -189,9 +231,10 @@ void AddShowCommand(CLI::App& parent, CommandSet& commands) {
 
 void AddJobGroup(CLI::App& parent, CommandSet& commands) {
   CLI::App* group =
-      parent.add_subcommand("job", "Verbs of one job: show, wait, logs, move, cancel");
+      parent.add_subcommand("job", "Verbs of a job: show, why, wait, logs, move, cancel");
   group->require_subcommand(0, 1);
   AddShowCommand(*group, commands);
+  AddWhyCommand(*group, commands);
   AddWaitCommand(*group, commands);
   AddLogsCommand(*group, commands);
   AddMoveCommand(*group, commands);

@@ -1,5 +1,6 @@
 #include "cli/job_show.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -29,8 +30,19 @@ TEST_F(JobShowTest, ShowsWhatAPendingJobWaitsFor) {
             "  workdir    a folder of its own\n"
             "  memory     the scheduler's default\n"
             "  retries    none\n"
+            "  priority   0\n"
             "\n"
             "no attempts yet\n");
+}
+
+TEST_F(JobShowTest, SaysWhoseProfileTheJobHas) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
+  job.set_profile_source("learned by job 12");
+  EXPECT_THAT(Run({"job", "show", "17"}).out,
+              testing::HasSubstr("  profile    learned by job 12\n"));
+  job.mutable_spec()->mutable_profile()->add_configurations();
+  EXPECT_THAT(Run({"job", "show", "17"}).out,
+              testing::HasSubstr("  profile    its own, 1 configuration\n"));
 }
 
 TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
@@ -66,6 +78,7 @@ TEST_F(JobShowTest, ShowsAttemptsAndProgressOfARunningJob) {
             "  workdir    /data\n"
             "  memory     512 MiB\n"
             "  retries    up to 2\n"
+            "  priority   0\n"
             "\n"
             "attempts\n"
             "#  DEVICE      STATE      PLACED   RAN  END\n"
@@ -150,6 +163,8 @@ TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
   progress.set_units_overrun(12);
   progress.set_bubbles_skipped(3);
   progress.set_overstays(2);
+  progress.set_processes_denied(7);
+  progress.set_log_error("write: No space left on device");
   progress.set_freezes(1);
 
   const std::string out = Run({"job", "show", "17"}).out;
@@ -160,8 +175,10 @@ TEST_F(JobShowTest, ShowsEveryRungOfTheLadderInsideEightyColumns) {
             "  units late       12, 0.1 % of all: ended after their bubble; later ones are\n"
             "                   expected to be longer\n"
             "  bubbles skipped  3: closed to this job alone after late units\n"
-            "  overstays        2: units that went on long after their bubble\n"
-            "  freezes          1: stopped for it (SIGSTOP) until the main job was idle again\n");
+            "  overstays        2: units that worked on after their bubble\n"
+            "  freezes          1: stopped for it (SIGSTOP) until the main job was idle again\n"
+            "  processes        7 more were refused: it has as many as processes_max allows\n");
+  EXPECT_NE(out.find("ends early: write: No space left on device\n"), std::string::npos) << out;
   const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
   EXPECT_EQ(json["attempts"][0]["progress"]["units_overrun"], 12);
   EXPECT_EQ(json["attempts"][0]["progress"]["freezes"], 1);
@@ -212,6 +229,7 @@ TEST_F(JobShowTest, ShowsHowAJobEnded) {
             "  workdir    a folder of its own\n"
             "  memory     the scheduler's default\n"
             "  retries    none\n"
+            "  priority   0\n"
             "\n"
             "attempts\n"
             "#  DEVICE      STATE    PLACED   RAN  END\n"
@@ -270,6 +288,30 @@ TEST_F(JobShowTest, NumbersOnly) {
 
   EXPECT_EQ(result.code, kExitUsage);
   EXPECT_EQ(result.err, "pipefill: not the number of a job: embed; 'pipefill jobs' lists them\n");
+}
+
+TEST_F(JobShowTest, ShowsPriorityTenantAndDeadline) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
+  job.mutable_spec()->set_priority(5);
+  job.mutable_spec()->set_tenant("vision");
+  job.mutable_spec()->set_min_runtime_ns(30'000'000'000);
+  job.mutable_spec()->set_deadline_unix_ns(UnixNsAgo(-absl::Minutes(90)));
+  std::string out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  priority   5; runs for 30 s before it may be evicted\n"), std::string::npos)
+      << out;
+  EXPECT_NE(out.find("  tenant     vision\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("  deadline   in 1h30m\n"), std::string::npos) << out;
+
+  job.mutable_spec()->set_not_evictable(true);
+  job.mutable_spec()->set_deadline_unix_ns(UnixNsAgo(absl::Minutes(5)));
+  out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  priority   5; never evicted\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("  deadline   missed by 5m0s so far\n"), std::string::npos) << out;
+
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  job.set_ended_unix_ns(UnixNsAgo(absl::Minutes(6)));
+  out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  deadline   met\n"), std::string::npos) << out;
 }
 
 }  // namespace

@@ -51,22 +51,48 @@ absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& op
   return page;
 }
 
+// Columns that most sites do not need are there once they say something.
+struct Extras {
+  explicit Extras(const std::vector<v1::Job>& jobs) {
+    for (const v1::Job& job : jobs) {
+      has_priorities = has_priorities || job.spec().priority() != 0;
+      has_tenants =
+          has_tenants || (!job.spec().tenant().empty() && job.spec().tenant() != "default");
+    }
+  }
+
+  bool has_priorities = false;
+  bool has_tenants = false;
+};
+
+std::vector<Column> ColumnsFor(const Extras& extras) {
+  std::vector<Column> columns = {
+      {"ID", Align::kRight}, {"NAME", Align::kLeft, /*can_shrink=*/true}, {"STATE"}};
+  if (extras.has_priorities) columns.push_back({"PRIO", Align::kRight});
+  if (extras.has_tenants) columns.push_back({"TENANT", Align::kLeft, /*can_shrink=*/true});
+  for (const Column& column : std::vector<Column>{{"DEVICE", Align::kLeft, /*can_shrink=*/true},
+                                                  {"UNITS", Align::kRight},
+                                                  {"AGE", Align::kRight},
+                                                  {"DETAIL", Align::kLeft, /*can_shrink=*/true}}) {
+    columns.push_back(column);
+  }
+  return columns;
+}
+
 std::string TableText(const std::vector<v1::Job>& jobs, absl::Time now) {
-  Table table({{"ID", Align::kRight},
-               {"NAME", Align::kLeft, /*can_shrink=*/true},
-               {"STATE"},
-               {"DEVICE", Align::kLeft, /*can_shrink=*/true},
-               {"UNITS", Align::kRight},
-               {"AGE", Align::kRight},
-               {"DETAIL", Align::kLeft, /*can_shrink=*/true}});
+  const Extras extras(jobs);
+  Table table(ColumnsFor(extras));
   for (const v1::Job& job : jobs) {
     const v1::Attempt* attempt = LastAttempt(job);
     const bool was_placed = attempt != nullptr && job.state() != v1::JOB_STATE_PENDING;
-    table.AddRow({absl::StrCat(job.id()), JobName(job), Word(job.state()),
-                  was_placed ? DeviceName(attempt->node(), attempt->device()) : "",
-                  was_placed ? FormatCount(attempt->progress().units()) : "",
-                  FormatSpan(now - absl::FromUnixNanos(job.submitted_unix_ns())),
-                  ShortDetail(job)});
+    std::vector<std::string> row = {absl::StrCat(job.id()), JobName(job), Word(job.state())};
+    if (extras.has_priorities) row.push_back(absl::StrCat(job.spec().priority()));
+    if (extras.has_tenants) row.push_back(job.spec().tenant());
+    row.push_back(was_placed ? DeviceName(attempt->node(), attempt->device()) : "");
+    row.push_back(was_placed ? FormatCount(attempt->progress().units()) : "");
+    row.push_back(FormatSpan(now - absl::FromUnixNanos(job.submitted_unix_ns())));
+    row.push_back(ShortDetail(job));
+    table.AddRow(std::move(row));
   }
   return table.Text();
 }

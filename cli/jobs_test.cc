@@ -135,5 +135,17 @@ TEST_F(JobsTest, TextOfOthersCannotMoveTheCursor) {
   EXPECT_NE(Run({"jobs"}).out.find("bad?[2J?news"), std::string::npos);
 }
 
+TEST_F(JobsTest, PrioritiesAndTenantsHaveAColumnOnceThereAreAny) {
+  AddJob(17, "embed", v1::JOB_STATE_PENDING).mutable_spec()->set_tenant("default");
+  EXPECT_EQ(Run({"jobs"}).out.find("PRIO"), std::string::npos);
+  EXPECT_EQ(Run({"jobs"}).out.find("TENANT"), std::string::npos);
+  v1::JobSpec& spec = *AddJob(18, "tune", v1::JOB_STATE_PENDING).mutable_spec();
+  spec.set_priority(-3);
+  spec.set_tenant("vision");
+  const std::string out = Run({"jobs"}).out;
+  EXPECT_NE(out.find("STATE    PRIO  TENANT"), std::string::npos) << out;
+  EXPECT_NE(out.find("pending    -3  vision"), std::string::npos) << out;
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -22,6 +22,7 @@ void SetUnlessEmpty(Json& json, const char* name, const std::string& value) {
 Json ProgressJson(const v1::FillProgress& progress) {
   Json json;
   json["units"] = progress.units();
+  SetUnlessZero(json, "pieces", progress.pieces());
   json["unit_cpu_ns"] = progress.unit_cpu_ns();
   json["unit_cpu_in_bubble_ns"] = progress.unit_cpu_in_bubble_ns();
   json["overrun_ns"] = progress.overrun_ns();
@@ -35,6 +36,8 @@ Json ProgressJson(const v1::FillProgress& progress) {
   json["freezes"] = progress.freezes();
   SetUnlessEmpty(json, "memory_guard", progress.memory_guard());
   SetUnlessEmpty(json, "stopped_by", progress.stopped_by());
+  SetUnlessEmpty(json, "log_error", progress.log_error());
+  SetUnlessZero(json, "processes_denied", progress.processes_denied());
   json["checkpoints"] = progress.checkpoints();
   json["checkpoint_failures"] = progress.checkpoint_failures();
   json["checkpoint_ns"] = progress.checkpoint_ns();
@@ -61,6 +64,21 @@ Json AttemptJson(const v1::Attempt& attempt) {
   SetUnlessZero(json, "ended_unix_ns", attempt.ended_unix_ns());
   SetUnlessEmpty(json, "configuration", attempt.configuration());
   if (attempt.has_progress()) json["progress"] = ProgressJson(attempt.progress());
+  return json;
+}
+
+Json PendingJson(const v1::PendingDetail& pending) {
+  Json json;
+  json["rule"] = pending.rule();
+  json["need_bytes"] = pending.need_bytes();
+  json["have_bytes"] = pending.have_bytes();
+  if (!pending.nearest_node().empty()) {
+    json["nearest"] = DeviceName(pending.nearest_node(), pending.nearest_device());
+  }
+  SetUnlessZero(json, "place", pending.place());
+  json["waiting"] = pending.waiting();
+  json["help"] = Json::array();
+  for (const std::string& line : pending.help()) json["help"].push_back(line);
   return json;
 }
 
@@ -109,6 +127,7 @@ Json JobJson(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_PENDING) {
     json["pending_reason"] = Word(job.pending_reason());
     json["pending_text"] = job.pending_text();
+    if (job.has_pending()) json["pending"] = PendingJson(job.pending());
   }
   json["cancel_requested"] = job.cancel_requested();
   SetUnlessEmpty(json, "end_text", job.end_text());
@@ -124,6 +143,12 @@ Json JobJson(const v1::Job& job) {
   }
   json["way"] = job.spec().way() == v1::FILL_WAY_PROCESS ? "process" : "sdk";
   json["retries"] = job.spec().retries();
+  SetUnlessEmpty(json, "profile_source", job.profile_source());
+  json["priority"] = job.spec().priority();
+  SetUnlessEmpty(json, "tenant", job.spec().tenant());
+  SetUnlessZero(json, "deadline_unix_ns", job.spec().deadline_unix_ns());
+  json["min_runtime_ns"] = job.spec().min_runtime_ns();
+  json["evictable"] = !job.spec().not_evictable();
   SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());
   json["attempts"] = Json::array();
@@ -197,6 +222,7 @@ Json BubbleJson(const v1::BubbleStats& bubble) {
   json["overruns"] = bubble.overruns();
   json["guard_ns"] = bubble.guard_ns();
   json["offer"] = Word(bubble.offer());
+  SetUnlessZero(json, "earliest_start_ns", bubble.earliest_start_ns());
   // A unit of `unit_ns` may start until `latest_start_ns` after the bubble's begin; -1 = not at
   // all.
   json["latest_starts"] = Json::array();
@@ -217,6 +243,29 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["jobs_ended"] = status.jobs_ended();
   json["nodes"] = Json::array();
   for (const std::string& node : status.nodes()) json["nodes"].push_back(node);
+  SetUnlessEmpty(json, "policy_error", status.policy_error());
+  json["quarantines"] = Json::array();
+  for (const v1::NodeQuarantine& quarantine : status.quarantines()) {
+    json["quarantines"].push_back({{"node", quarantine.node()},
+                                   {"text", quarantine.text()},
+                                   {"left_ns", quarantine.left_ns()}});
+  }
+  json["tenants"] = Json::array();
+  for (const v1::TenantStatus& tenant : status.tenants()) {
+    json["tenants"].push_back({{"name", tenant.name()},
+                               {"weight", tenant.weight()},
+                               {"used_seconds", tenant.used_seconds()},
+                               {"resident", tenant.resident()},
+                               {"resident_max", tenant.resident_max()},
+                               {"pending", tenant.pending()},
+                               {"pending_max", tenant.pending_max()},
+                               {"borrow", tenant.borrow()}});
+  }
+  json["history_keep_seconds"] = status.history_keep_seconds();
+  json["history_jobs_max"] = status.history_jobs_max();
+  json["journal_records"] = status.journal_records();
+  json["snapshot_unix_ns"] = status.snapshot_unix_ns();
+  json["refusing"] = status.refusing_text();
   return json;
 }
 

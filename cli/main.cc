@@ -11,6 +11,7 @@
 #include "cli/connection.h"
 #include "cli/dev.h"
 #include "cli/output.h"
+#include "cli/plan/plan_command.h"
 #include "cli/profile/profile_command.h"
 #include "cli/report/report_command.h"
 #include "cli/top/top_command.h"
@@ -30,6 +31,7 @@ size_t Columns() {
 std::vector<CommandEntry> AllCommands() {
   std::vector<CommandEntry> entries = {{AddDevCommand, "Start here"}};
   for (const CommandEntry& entry : BasicCommands()) entries.push_back(entry);
+  entries.push_back({AddPlanCommand, "Start here"});
   entries.push_back({AddProfileCommand, "Fill jobs"});
   entries.push_back({AddTopCommand, "Cluster"});
   entries.push_back({AddReportCommand, "Cluster"});

@@ -27,13 +27,13 @@ namespace {
 // What errors call the job file.
 std::string OriginOf(const std::string& file) { return file == "-" ? "standard input" : file; }
 
-absl::StatusOr<v1::JobSpec> ReadJobFile(const std::string& file, std::istream& in) {
+absl::StatusOr<v1::JobSpec> ReadJobFile(const std::string& file, std::istream& in, absl::Time now) {
   if (file == "-") {
     const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    return ParseJobFile(text, OriginOf(file));
+    return ParseJobFile(text, OriginOf(file), now);
   }
   const absl::StatusOr<std::string> text = ReadFile(file);
-  if (text.ok()) return ParseJobFile(*text, file);
+  if (text.ok()) return ParseJobFile(*text, file, now);
   return absl::Status(text.status().code(),
                       absl::StrCat("cannot read the job file: ", text.status().message(),
                                    "; to run a program write: pipefill submit -- ", file));
@@ -62,6 +62,25 @@ std::string AbsoluteFolder(const std::string& folder, const std::string& working
   std::string path = (std::filesystem::path(working_folder) / folder).lexically_normal().string();
   if (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
+}
+
+// What decides when it is its turn.
+absl::Status SetPlanning(const SubmitOptions& options, absl::Time now, v1::JobSpec& spec) {
+  if (options.priority != SubmitOptions::kNoPriority) spec.set_priority(options.priority);
+  if (!options.tenant.empty()) spec.set_tenant(options.tenant);
+  if (!options.deadline.empty()) {
+    const absl::StatusOr<absl::Time> deadline = ParseDeadline(options.deadline, now);
+    if (!deadline.ok()) return WithContext(deadline.status(), "--deadline");
+    spec.set_deadline_unix_ns(absl::ToUnixNanos(*deadline));
+  }
+  if (!options.min_runtime.empty()) {
+    const absl::StatusOr<absl::Duration> least = ParsePositiveDuration(options.min_runtime);
+    if (!least.ok()) return WithContext(least.status(), "--min-runtime");
+    spec.set_min_runtime_ns(absl::ToInt64Nanoseconds(*least));
+  }
+  if (options.is_kept) spec.set_not_evictable(true);
+  if (options.may_be_infeasible) spec.set_allow_infeasible(true);
+  return absl::OkStatus();
 }
 
 absl::Status CheckHasCommand(const SubmitOptions& options, const v1::JobSpec& spec) {
@@ -157,6 +176,19 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->type_name("KEY");
   AddNumberOption(command, {"--retries", "Tries after one that failed; default: 0", /*min=*/0},
                   &options.retries);
+  AddNumberOption(command,
+                  {"--priority", "-1000..1000, higher goes first; default: 0", /*min=*/-1000},
+                  &options.priority);
+  command.add_option("--tenant", options.tenant, "Whose job it is; default: default")
+      ->type_name("NAME");
+  command.add_option("--deadline", options.deadline, "When it should be done, as 2h30m from now")
+      ->type_name("TIME");
+  command
+      .add_option("--min-runtime", options.min_runtime, "How long it runs before it may be evicted")
+      ->type_name("DURATION");
+  command.add_flag("--no-evict", options.is_kept, "Never evict it for jobs of higher priority");
+  command.add_flag("--allow-infeasible", options.may_be_infeasible,
+                   "Wait even if no device is large enough");
   command.add_flag("--process", options.is_process,
                    "Any program: it is stopped outside of bubbles");
   command.add_flag("--wait", options.is_waiting, "Wait until it is over, as 'pipefill wait'");
@@ -168,7 +200,7 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandContext& context) {
   v1::JobSpec spec;
   if (!options.file.empty()) {
-    ASSIGN_OR_RETURN(spec, ReadJobFile(options.file, context.in));
+    ASSIGN_OR_RETURN(spec, ReadJobFile(options.file, context.in, context.clock.WallNow()));
   }
   if (!options.name.empty()) spec.set_name(options.name);
   if (!options.memory.empty()) {
@@ -187,6 +219,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
   }
   if (options.samples > 0) spec.mutable_profile()->set_samples_total(options.samples);
   if (options.is_process) spec.set_way(v1::FILL_WAY_PROCESS);
+  RETURN_IF_ERROR(SetPlanning(options, context.clock.WallNow(), spec));
   if (context.tail.has_value() && !context.tail->empty()) {
     spec.mutable_command()->Assign(context.tail->begin(), context.tail->end());
   }

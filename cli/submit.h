@@ -26,6 +26,13 @@ struct SubmitOptions {
   int32_t samples = 0;  // 0 = not given
   std::string key;
   int32_t retries = -1;  // -1 = not given
+  static constexpr int32_t kNoPriority = INT32_MIN;
+  int32_t priority = kNoPriority;
+  std::string tenant = {};
+  std::string deadline = {};
+  std::string min_runtime = {};
+  bool is_kept = false;  // never evicted
+  bool may_be_infeasible = false;
   bool is_process = false;
   bool is_waiting = false;
   OutputFormat format = OutputFormat::kTable;

@@ -40,8 +40,33 @@ TEST_F(SubmitTest, PrintsTheNumber) {
 }
 
 TEST_F(SubmitTest, OptionsAreTheSpec) {
-  Run({"submit", "--name", "embed", "--memory", "1.5GiB", "--env", "A=1", "--env", "B=x=y",
-       "--workdir", "/data/", "--retries", "2", "--key", "k", "--", "run"});
+  Run({"submit",
+       "--name",
+       "embed",
+       "--memory",
+       "1.5GiB",
+       "--env",
+       "A=1",
+       "--env",
+       "B=x=y",
+       "--workdir",
+       "/data/",
+       "--retries",
+       "2",
+       "--key",
+       "k",
+       "--priority",
+       "-7",
+       "--tenant",
+       "vision",
+       "--deadline",
+       "2h",
+       "--min-runtime",
+       "5m",
+       "--no-evict",
+       "--allow-infeasible",
+       "--",
+       "run"});
 
   const v1::JobSpec& spec = Sent().spec();
   EXPECT_EQ(spec.name(), "embed");
@@ -52,6 +77,23 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
   EXPECT_EQ(spec.workdir(), "/data");
   EXPECT_EQ(spec.retries(), 2);
   EXPECT_EQ(Sent().key(), "k");
+  EXPECT_EQ(spec.priority(), -7);
+  EXPECT_EQ(spec.tenant(), "vision");
+  EXPECT_EQ(spec.deadline_unix_ns(), absl::ToUnixNanos(time.WallNow() + absl::Hours(2)));
+  EXPECT_EQ(spec.min_runtime_ns(), 300'000'000'000);
+  EXPECT_TRUE(spec.not_evictable());
+  EXPECT_TRUE(spec.allow_infeasible());
+}
+
+TEST_F(SubmitTest, BadPlanningOptionsHaveOneClearLineEach) {
+  EXPECT_EQ(Run({"submit", "--deadline", "soon", "--", "run"}).err,
+            "pipefill: --deadline: \"soon\" is no time; write 2026-12-24T18:00:00Z, or 2h30m from "
+            "now\n");
+  EXPECT_EQ(Run({"submit", "--priority", "-1001", "--", "run"}).err,
+            "pipefill: --priority: not a number: -1001; write a whole number from -1000\n");
+  EXPECT_EQ(Run({"submit", "--min-runtime", "x", "--", "run"}).err.substr(0, 25),
+            "pipefill: --min-runtime: ");
+  EXPECT_EQ(Run({"submit", "--min-runtime", "x", "--", "run"}).code, kExitUsage);
 }
 
 TEST_F(SubmitTest, ProfileIsThatOfItsFileWithTheSamplesOfTheOption) {

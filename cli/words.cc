@@ -26,8 +26,18 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
       return "all devices are taken";
     case v1::PENDING_REASON_MEMORY:
       return "not enough free memory";
+    case v1::PENDING_REASON_NO_BUBBLE_FITS:
+      return "its units fit no bubble";
     case v1::PENDING_REASON_BACK_OFF:
       return "waits for its next try";
+    case v1::PENDING_REASON_QUOTA:
+      return "its tenant is at its limit";
+    case v1::PENDING_REASON_INFEASIBLE:
+      return "larger than any device";
+    case v1::PENDING_REASON_RESERVED:
+      return "a place is being made for it";
+    case v1::PENDING_REASON_QUARANTINE:
+      return "nodes refuse launches";
     default:
       return "";
   }

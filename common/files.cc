@@ -41,28 +41,10 @@ int MakeFolders(const std::string& path) {
   }
 }
 
-// Returns 0 or the error number.
-int WriteAll(int fd, absl::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return 0;
-}
-
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-absl::Status SyncFolder(const std::string& path) {
-  const FileDescriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open()) return ErrnoStatus(errno, absl::StrCat("open ", path));
-  if (fsync(folder.get()) != 0) return ErrnoStatus(errno, absl::StrCat("sync ", path));
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -98,15 +80,30 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view text
   {
     const FileDescriptor file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!file.is_open()) return ErrnoStatus(errno, absl::StrCat("open ", fresh));
-    if (const int error_number = WriteAll(file.get(), text); error_number != 0) {
-      return ErrnoStatus(error_number, absl::StrCat("write ", fresh));
-    }
+    RETURN_IF_ERROR(WithContext(WriteAll(file.get(), text), fresh));
     if (fsync(file.get()) != 0) return ErrnoStatus(errno, absl::StrCat("sync ", fresh));
   }
   if (rename(fresh.c_str(), path.c_str()) != 0) {
     return ErrnoStatus(errno, absl::StrCat("rename ", fresh, " to ", path));
   }
   return SyncFolder(FolderOf(path));
+}
+
+absl::Status WriteAll(int file, absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return ErrnoStatus(errno, "write");
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncFolder(const std::string& path) {
+  const FileDescriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.is_open()) return ErrnoStatus(errno, absl::StrCat("open ", path));
+  if (fsync(folder.get()) != 0) return ErrnoStatus(errno, absl::StrCat("sync ", path));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FileDescriptor> LockFolder(const std::string& path) {

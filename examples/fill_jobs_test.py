@@ -74,10 +74,10 @@ class FillJobsTest(unittest.TestCase):
         self.assertEqual(output, same_output)
         self.assertEqual(chosen["units"], named["units"])
 
-    def check_goes_on_after_kills(self, script: str, *options: str) -> None:
-        whole, output = self.run_job(script, *options)
+    def check_goes_on_after_kills(self, script: str, *options: str, **more: str) -> None:
+        whole, output = self.run_job(script, *options, **more)
         checkpoints = self.folder / "checkpoints"
-        variables = {"PIPEFILL_CHECKPOINT_DIR": str(checkpoints), "PIPEFILL_CHECKPOINT_EVERY": "0:0"}
+        variables = {"PIPEFILL_CHECKPOINT_DIR": str(checkpoints), "PIPEFILL_CHECKPOINT_EVERY": "0:0", **more}
         seen = set()
         for _ in range(2):
             job = self.start_job(script, *options, **variables)
@@ -107,6 +107,25 @@ class FillJobsTest(unittest.TestCase):
         self.assertEqual(len(losses), 300)
         self.assertLess(sum(losses[-50:]) / 50, sum(losses[:50]) / 50 - 0.3)
         self.assertGreater(float.fromhex(lines[-1]["accuracy"]), 0.2)
+
+    def test_training_obeys_the_batch_size_that_was_chosen_for_it(self):
+        options = ("fill_training/job.py", "--steps", "40")
+        plain, output = self.run_job(*options)
+        halves, same_output = self.run_job(*options, PIPEFILL_CONFIG='{"name":"batch4","batch_size":4}')
+        self.assertEqual(output, same_output)
+        self.assertEqual(halves["units"], plain["units"] + 40)
+
+    def test_training_in_parts_of_steps_goes_on_after_a_kill(self):
+        self.check_goes_on_after_kills("fill_training/job.py", "--steps", "1000",
+                                       PIPEFILL_CONFIG='{"name":"batch4","batch_size":4}')
+
+    def test_training_in_layers_recomputes_if_that_was_chosen_with_the_same_result(self):
+        options = ("gpt_layer/train.py", "--steps", "20")
+        plain, output = self.run_job(*options)
+        recomputed, same_output = self.run_job(
+            *options, PIPEFILL_CONFIG='{"name":"saving","batch_size":0,"memory_saving":"checkpointing"}')
+        self.assertEqual(output, same_output)
+        self.assertGreater(recomputed["unit_cpu_ns"], 1.1 * plain["unit_cpu_ns"])
 
     def test_training_in_layers_gives_the_result_of_the_same_script_without_pipefill(self):
         options = ("--steps", "60")

@@ -27,10 +27,10 @@ class Output:
 
     def __init__(self, path: pathlib.Path, open_file: Optional[Callable[..., BinaryIO]] = None):
         """open_file(path, on_kept=...): opens a file that may hold content already, of which it tells
-        on_kept; such as pipefill.OutputFile. Default: a new file."""
+        on_kept; such as pipefill.OutputFile. Default: a new file, of which people can watch each line."""
         self._digest = hashlib.sha256()
         self._file = (open_file(path, on_kept=self._digest.update) if open_file is not None
-                      else open(path, "wb"))
+                      else open(path, "wb", buffering=0))
 
     def write(self, content: bytes) -> None:
         self._file.write(content)

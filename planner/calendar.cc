@@ -30,11 +30,15 @@ int64_t LongestUnitNs(const CalendarBubble& bubble) {
 
 Window WindowOf(const CalendarBubble& bubble, int64_t length_ns, int64_t unit_ns) {
   Window window{.length_ns = length_ns, .memory_free_bytes = bubble.memory_free_bytes};
-  if (bubble.start_limits.empty()) return window;
-  window.unit_max_ns = LongestUnitNs(bubble);
-  const int64_t shown_ns = std::min(unit_ns, window.unit_max_ns);
-  const int64_t latest_ns = LatestStart(bubble, shown_ns);
-  window.length_ns = latest_ns < 0 ? 0 : std::min(length_ns, latest_ns) + shown_ns;
+  if (!bubble.start_limits.empty()) {
+    window.unit_max_ns = LongestUnitNs(bubble);
+    const int64_t shown_ns = std::min(unit_ns, window.unit_max_ns);
+    const int64_t latest_ns = LatestStart(bubble, shown_ns);
+    window.length_ns = latest_ns < 0 ? 0 : std::min(length_ns, latest_ns) + shown_ns;
+  }
+  window.length_ns = length_ns > bubble.earliest_start_ns
+                         ? std::max<int64_t>(0, window.length_ns - bubble.earliest_start_ns)
+                         : 0;
   return window;
 }
 

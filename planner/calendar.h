@@ -34,6 +34,8 @@ struct CalendarBubble {
   // By growing unit length; straight lines in between, nothing beyond the last. Empty: units may
   // start as long as they end within the bubble.
   std::vector<StartLimit> start_limits = {};
+  // No unit starts before: the bubble is one of two kinds, and the short one is over by then.
+  int64_t earliest_start_ns = 0;
 
   friend bool operator==(const CalendarBubble&, const CalendarBubble&) = default;
 };
@@ -75,7 +77,7 @@ int64_t LatestStart(const CalendarBubble& bubble, int64_t unit_ns);
 
 // The cycle for units of about `unit_ns` each. A window ends where a unit of that length would that
 // starts as late as one may: at its latest start, or just before the bubble ends. Such a unit may
-// overrun, as gates let it.
+// overrun, as gates let it. It begins at the earliest start; a bubble that is over by then is none.
 Cycle CycleOf(const Calendar& calendar, BubbleLength length, int64_t unit_ns);
 
 // The unit length that stands for all of a chain: the mean over its time.

@@ -62,6 +62,17 @@ TEST(CycleTest, OffersNothingWhereNoUnitMayStart) {
   EXPECT_EQ(CycleOf(Of(bubble), BubbleLength::kMedian, kMs).window_total_ns(), 0);
 }
 
+TEST(CycleTest, BeginsAtTheEarliestStartIfTheBubbleLastsThatLong) {
+  CalendarBubble bubble = Learned();
+  bubble.earliest_start_ns = 3 * kMs;
+  bubble.p10_ns = 3 * kMs;  // over when units may start
+  bubble.p50_ns = 3500 * kUs;
+  const Calendar calendar = Of(bubble);
+  EXPECT_EQ(CycleOf(calendar, BubbleLength::kShort, 1 * kMs).windows[0].length_ns, 0);
+  EXPECT_EQ(CycleOf(calendar, BubbleLength::kMedian, 1 * kMs).windows[0].length_ns, 1500 * kUs);
+  EXPECT_EQ(CycleOf(calendar, BubbleLength::kLong, 1 * kMs).windows[0].length_ns, 2 * kMs);
+}
+
 TEST(CycleTest, TakesTheHandOverOffTheBegin) {
   Calendar calendar = Of(Learned());
   calendar.bubbles[0].start_limits.clear();

@@ -1,23 +1,38 @@
 // Makes plans.
 //
-//   snapshot --> which jobs may go now --> which pairs fit --> policy's scores --> placements
-//                                                                              \-> reasons
+//   snapshot --> waiting jobs in order --> devices where they fit --> placements
+//                                    \-> no device: tasks of lower priority --> evictions
+//
+// The order: jobs within their tenant's limit before those that borrow; then higher priority; then
+// higher score of the policy; then lower id. Each job is looked at once: it goes to the fitting
+// device of the highest score. A job within the limit that fits nowhere may have tasks evicted
+// (eviction.h), and then a place is kept for it. A job that waits holds up nobody.
 //
 // Pure.
 #ifndef PLANNER_PLANNER_H_
 #define PLANNER_PLANNER_H_
 
-#include "absl/random/bit_gen_ref.h"
 #include "planner/plan.h"
 #include "planner/policy.h"
 #include "planner/snapshot.h"
 
 namespace pipefill {
 
-// Places, again and again, the fitting (job, device) pair with the highest score, until none fits.
-// Equal scores: the lower job id wins, then the earlier device. The same arguments and the same
-// state of `random` give the same plan.
-Plan MakePlan(const ClusterSnapshot& snapshot, const Policy& policy, absl::BitGenRef random);
+// What one plan does at most; the next one, which it asks for at once, goes on.
+struct PlanLimits {
+  int placements_max = 512;
+  // Jobs that tasks are evicted for.
+  int beneficiaries_max = 16;
+};
+
+// The rules above taken literally, in time that grows with jobs x jobs and jobs x devices: for few
+// of both, and as the oracle of StandingPlanner. The same arguments give the same plan.
+Plan MakePlan(const ClusterSnapshot& snapshot, const Policy& policy,
+              const PlanLimits& limits = PlanLimits());
+
+// The policy's score of a device with what decides between equal ones behind it, but for their
+// order.
+Score FullScore(const DeviceSnapshot& device, const Policy& policy);
 
 }  // namespace pipefill
 

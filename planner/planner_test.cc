@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <vector>
 
+#include "planner/feasibility.h"
 #include "planner/policies/fifo.h"
 
 namespace pipefill {
@@ -29,19 +29,21 @@ PendingJob Pending(int64_t id, int64_t bytes = 100 * kMiB) {
 class LargestFirst : public Policy {
  public:
   std::string name() const override { return "largest"; }
-  Score ScorePair(const PendingJob& job, const DeviceSnapshot&, const ClusterSnapshot&,
-                  absl::BitGenRef) const override {
+  Score ScoreJob(const PendingJob& job, const TenantSnapshot&) const override {
     return {static_cast<double>(job.memory_bytes)};
   }
 };
 
 class PlannerTest : public testing::Test {
  protected:
-  Plan PlanWith(const Policy& policy) { return MakePlan(snapshot_, policy, random_); }
+  Plan PlanWith(const Policy& policy) { return MakePlan(snapshot_, policy); }
   Plan PlanFifo() { return PlanWith(FifoPolicy()); }
 
+  PendingCode ReasonOf(size_t pending, const Plan& plan) {
+    return ExplainWaiting(snapshot_.pending[pending], plan, snapshot_.now).code;
+  }
+
   ClusterSnapshot snapshot_;
-  std::mt19937_64 random_{1};
 };
 
 TEST_F(PlannerTest, PlacesJobsInOrderUntilSeatsAreTaken) {
@@ -52,9 +54,7 @@ TEST_F(PlannerTest, PlacesJobsInOrderUntilSeatsAreTaken) {
 
   EXPECT_EQ(plan.placements,
             (std::vector<Placement>{{JobId(4), {"a", "cpu0"}}, {JobId(7), {"a", "cpu1"}}}));
-  ASSERT_EQ(plan.waiting.size(), 1U);
-  EXPECT_EQ(plan.waiting[0].job, JobId(9));
-  EXPECT_EQ(plan.reasons[plan.waiting[0].reason].code, PendingCode::kResidentLimit);
+  EXPECT_EQ(ReasonOf(2, plan), PendingCode::kResidentLimit);
 }
 
 TEST_F(PlannerTest, AJobGoesWhereItsUserWantsItIfItFitsThere) {
@@ -98,10 +98,8 @@ TEST_F(PlannerTest, CountsMemoryOfJobsItHasJustPlaced) {
 
   EXPECT_EQ(plan.placements,
             (std::vector<Placement>{{JobId(1), {"a", "cpu0"}}, {JobId(3), {"a", "cpu0"}}}));
-  ASSERT_EQ(plan.waiting.size(), 1U);
-  const PendingReason& reason = plan.reasons[plan.waiting[0].reason];
-  EXPECT_EQ(reason.code, PendingCode::kMemory);
-  EXPECT_EQ(reason.best_free_bytes, 24 * kMiB);
+  EXPECT_EQ(ReasonOf(1, plan), PendingCode::kMemory);
+  EXPECT_EQ(plan.numbers.best_free_bytes, 24 * kMiB);
 }
 
 TEST_F(PlannerTest, HighestScoreOfThePolicyWins) {
@@ -140,23 +138,95 @@ TEST_F(PlannerTest, PlanNeedsNoTimerWhenOnlyEventsCanChangeIt) {
   EXPECT_EQ(PlanFifo().next_plan, std::nullopt);
 }
 
-TEST_F(PlannerTest, JobsWithTheSameNeedShareTheirReason) {
-  snapshot_.pending = {Pending(1), Pending(2), Pending(3, kMiB)};
-
-  const Plan plan = PlanFifo();
-
-  EXPECT_EQ(plan.waiting.size(), 3U);
-  EXPECT_EQ(plan.reasons.size(), 2U);
+// A task that has run for its least time.
+ResidentTask Task(int64_t job, int32_t priority, int64_t bytes = 100 * kMiB) {
+  return {.job = JobId(job), .priority = priority, .memory_bytes = bytes, .is_evictable = true};
 }
 
-TEST_F(PlannerTest, PlaceInLineIsKnownForWaitingJobsOnly) {
-  snapshot_.devices = {OpenDevice("cpu0")};
+DeviceSnapshot TakenDevice(const std::string& name, const ResidentTask& task) {
+  DeviceSnapshot device = OpenDevice(name);
+  device.resident = 1;
+  device.memory_free_bytes -= task.memory_bytes;
+  device.residents = {task};
+  return device;
+}
+
+TEST_F(PlannerTest, HigherPriorityEvictsTheLowestAndThePlaceIsKeptForIt) {
+  snapshot_.devices = {TakenDevice("cpu0", Task(1, 2)), TakenDevice("cpu1", Task(2, 1))};
+  snapshot_.pending = {Pending(5), Pending(6)};
+  snapshot_.pending[1].priority = 3;
+
+  Plan plan = PlanFifo();
+
+  EXPECT_EQ(plan.evictions, (std::vector<Eviction>{{JobId(2), {"a", "cpu1"}, JobId(6)}}));
+  EXPECT_TRUE(plan.placements.empty());
+  // While the task is being stopped, nothing further is evicted; when it has gone, nobody else gets
+  // its place.
+  snapshot_.devices[1].residents[0].is_leaving = true;
+  snapshot_.pending[1].reserved = Reservation{{"a", "cpu1"}, Instant::FromNs(100)};
+  plan = PlanFifo();
+  EXPECT_TRUE(plan.evictions.empty());
+  EXPECT_EQ(plan.next_plan, Instant::FromNs(100));
+  EXPECT_EQ(ReasonOf(1, plan), PendingCode::kReserved);
+  snapshot_.devices[1] = OpenDevice("cpu1");
+  snapshot_.pending[1].memory_bytes = 100 * kMiB;
+  const Placement expected{JobId(6), {"a", "cpu1"}};
+  EXPECT_EQ(PlanFifo().placements, std::vector<Placement>{expected});
+  // Unless it does not come in time.
+  snapshot_.now = Instant::FromNs(100);
+  snapshot_.pending[1].not_before = Instant::FromNs(200);
+  EXPECT_EQ(PlanFifo().placements, (std::vector<Placement>{{JobId(5), {"a", "cpu1"}}}));
+}
+
+TEST_F(PlannerTest, EqualsNeverEvictNorDoesOneThatWouldNotFitThen) {
+  snapshot_.devices = {TakenDevice("cpu0", Task(1, 3))};
+  snapshot_.pending = {Pending(5), Pending(6, 2048 * kMiB)};
+  snapshot_.pending[0].priority = 3;
+  snapshot_.pending[1].priority = 9;
+  EXPECT_TRUE(PlanFifo().evictions.empty());
+}
+
+TEST_F(PlannerTest, TaskIsLeftAloneUntilItsLeastTimeIsOver) {
+  snapshot_.devices = {TakenDevice("cpu0", Task(1, 0))};
+  snapshot_.devices[0].residents[0].evictable_at = Instant::FromNs(500);
+  snapshot_.pending = {Pending(5)};
+  snapshot_.pending[0].priority = 1;
+  EXPECT_TRUE(PlanFifo().evictions.empty());
+  EXPECT_EQ(PlanFifo().next_plan, Instant::FromNs(500));
+  snapshot_.now = Instant::FromNs(500);
+  EXPECT_EQ(PlanFifo().evictions.size(), 1U);
+  snapshot_.devices[0].residents[0].is_evictable = false;
+  EXPECT_TRUE(PlanFifo().evictions.empty());
+}
+
+TEST_F(PlannerTest, TenantOverItsLimitWaitsUnlessItMayBorrowWhatNobodyWants) {
+  snapshot_.devices = {OpenDevice("cpu0", 2)};
   snapshot_.pending = {Pending(1), Pending(2), Pending(3)};
+  snapshot_.pending[0].tenant = snapshot_.pending[1].tenant = "a";
+  snapshot_.tenants["a"].resident_max = 1;
 
+  Plan plan = PlanFifo();
+  EXPECT_EQ(plan.placements,
+            (std::vector<Placement>{{JobId(1), {"a", "cpu0"}}, {JobId(3), {"a", "cpu0"}}}));
+
+  snapshot_.pending.pop_back();
+  plan = PlanFifo();
+  EXPECT_EQ(plan.placements.size(), 1U);
+  const PendingReason reason = ExplainWaiting(snapshot_.pending[1], plan, snapshot_.now);
+  EXPECT_EQ(reason.code, PendingCode::kQuota);
+  EXPECT_EQ(reason.tenant_resident, 1);
+
+  snapshot_.tenants["a"].may_borrow = true;
+  EXPECT_EQ(PlanFifo().placements.size(), 2U);
+}
+
+TEST_F(PlannerTest, QuarantinedNodeGetsNothing) {
+  snapshot_.devices = {OpenDevice("cpu0")};
+  snapshot_.devices[0].is_quarantined = true;
+  snapshot_.pending = {Pending(1)};
   const Plan plan = PlanFifo();
-
-  EXPECT_EQ(plan.PlaceInLine(JobId(1)), std::nullopt);
-  EXPECT_EQ(plan.PlaceInLine(JobId(3)), 1U);
+  EXPECT_TRUE(plan.placements.empty());
+  EXPECT_EQ(ReasonOf(0, plan), PendingCode::kQuarantine);
 }
 
 }  // namespace

@@ -1,14 +1,19 @@
 #include "scheduler/inbox.h"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace pipefill::scheduler {
 
 bool IsUserRequest(const Message& message) {
   return std::visit(Overloaded{
                         [](const SubmitRequest&) { return true; },
+                        [](const SubmitManyRequest&) { return true; },
+                        [](const BackupRequest&) { return true; },
                         [](const CancelRequest&) { return true; },
                         [](const MoveRequest&) { return true; },
+                        [](const WhyRequest&) { return true; },
                         [](const UpdateMainJobRequest&) { return true; },
                         [](const WaitRequest&) { return true; },
                         [](const EndWait&) { return false; },
@@ -18,11 +23,21 @@ bool IsUserRequest(const Message& message) {
                     message);
 }
 
+namespace {
+
+// Many jobs in one message are as much work, and memory, as one by one.
+size_t RequestsIn(const Message& message) {
+  if (const auto* many = std::get_if<SubmitManyRequest>(&message)) return many->jobs.size();
+  return IsUserRequest(message) ? 1 : 0;
+}
+
+}  // namespace
+
 Inbox::Pushed Inbox::Push(Message message) {
-  const bool is_request = IsUserRequest(message);
+  const size_t requests = RequestsIn(message);
   absl::MutexLock lock(&mutex_);
-  if (is_request && requests_ >= requests_max_) return Pushed::kRefused;
-  if (is_request) ++requests_;
+  if (requests > 0 && requests_ + requests > requests_max_) return Pushed::kRefused;
+  requests_ += requests;
   messages_.push_back(std::move(message));
   return messages_.size() == 1 ? Pushed::kFirst : Pushed::kBehind;
 }
@@ -30,8 +45,11 @@ Inbox::Pushed Inbox::Push(Message message) {
 std::vector<Message> Inbox::Take(size_t limit) {
   std::vector<Message> batch;
   absl::MutexLock lock(&mutex_);
-  while (!messages_.empty() && batch.size() < limit) {
-    if (IsUserRequest(messages_.front())) --requests_;
+  size_t taken = 0;
+  while (!messages_.empty() && taken < limit) {
+    const size_t requests = RequestsIn(messages_.front());
+    requests_ -= requests;
+    taken += std::max<size_t>(requests, 1);
     batch.push_back(std::move(messages_.front()));
     messages_.pop_front();
   }

@@ -18,7 +18,8 @@ namespace pipefill::scheduler {
 
 class Inbox {
  public:
-  // `requests_max`: requests of users that may wait; one more is refused.
+  // `requests_max`: requests of users that may wait; one more is refused. A message with many jobs
+  // counts as many.
   explicit Inbox(size_t requests_max) : requests_max_(requests_max) {}
 
   enum class Pushed {
@@ -28,7 +29,7 @@ class Inbox {
   };
   Pushed Push(Message message);
 
-  // The next messages in order, at most `limit` of them.
+  // The next messages in order, until they make up `limit`.
   std::vector<Message> Take(size_t limit);
   bool is_empty() const;
 

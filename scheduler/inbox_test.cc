@@ -43,5 +43,17 @@ TEST(InboxTest, AgentsAreNeverRefused) {
   EXPECT_EQ(inbox.Push(EndWait{WaitId(1)}), Inbox::Pushed::kBehind);
 }
 
+TEST(InboxTest, ManyJobsInOneMessageCountAsMany) {
+  const auto many = [] { return SubmitManyRequest{std::vector<NewJob>(3), nullptr}; };
+  Inbox inbox(/*requests_max=*/7);
+  EXPECT_EQ(inbox.Push(many()), Inbox::Pushed::kFirst);
+  EXPECT_EQ(inbox.Push(many()), Inbox::Pushed::kBehind);
+  EXPECT_EQ(inbox.Push(many()), Inbox::Pushed::kRefused);
+
+  EXPECT_EQ(inbox.Take(2).size(), 1U);
+  EXPECT_EQ(inbox.Push(many()), Inbox::Pushed::kBehind);
+  EXPECT_EQ(inbox.Take(6).size(), 2U);
+}
+
 }  // namespace
 }  // namespace pipefill::scheduler

@@ -33,6 +33,11 @@ void Log(const MoveRequested& e) {
   spdlog::info("job_move_requested job={} node={} device={}", e.job, e.to.node, e.to.name);
 }
 
+void Log(const EvictionRequested& e) {
+  spdlog::info("eviction_requested job={} attempt={} for={}", e.victim.job, e.victim.attempt,
+               e.beneficiary);
+}
+
 void Log(const AttemptPlaced& e) {
   spdlog::info("job_placed job={} attempt={} fence={} node={} device={}", e.attempt.job,
                e.attempt.attempt, e.attempt.fence, e.device.node, e.device.name);
@@ -55,6 +60,11 @@ void Log(const MainJobUpdated& e) {
   spdlog::info("main_job_updated main_job={} mode={} budget_ppm={} paused={} static_share_ppm={}",
                e.settings.main_job, ModeName(e.settings.mode), e.settings.budget_ppm,
                e.settings.is_paused, e.settings.static_share_ppm);
+}
+
+void Log(const HistoryDropped& e) {
+  spdlog::info("history_dropped jobs={} first={} last={}", e.jobs.size(), e.jobs.front(),
+               e.jobs.back());
 }
 
 void Log(const AgentRegistered& e) {

@@ -8,8 +8,12 @@
 #include "common/daemon.h"
 #include "common/status.h"
 #include "scheduler/server.h"
+#include "scheduler/store_command.h"
 
 int main(int argc, char** argv) {
+  if (pipefill::scheduler::IsStoreCommand(argc, argv)) {
+    return pipefill::scheduler::RunStoreCommand(argc, argv);
+  }
   pipefill::v1::SchedulerConfig config;
   const pipefill::Daemon daemon = {
       .name = "schedulerd",

@@ -11,11 +11,14 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/why.h"
+#include "scheduler/journal/snapshot_frame.h"
 
 namespace pipefill::scheduler {
 
@@ -33,6 +36,22 @@ struct SubmitRequest {
   std::function<void(absl::StatusOr<Submission>)> answer;
 };
 
+struct NewJob {
+  std::string key;
+  JobSpec spec;
+};
+
+// All of them or none; not empty.
+struct SubmitManyRequest {
+  std::vector<NewJob> jobs;
+  std::function<void(absl::StatusOr<std::vector<Submission>>)> answer;
+};
+
+// Answered with the state as it is on disk.
+struct BackupRequest {
+  std::function<void(FrameWriter)> answer;
+};
+
 struct CancelRequest {
   JobId job;
   std::function<void(absl::Status)> answer;
@@ -42,6 +61,12 @@ struct MoveRequest {
   JobId job;
   std::optional<DeviceKey> to;  // nullopt = anywhere else
   std::function<void(absl::Status)> answer;
+};
+
+// Why does the job wait? nullopt: it does not, or no plan has looked at it yet.
+struct WhyRequest {
+  JobId job;
+  std::function<void(std::optional<WaitDetail>)> answer;
 };
 
 struct UpdateMainJobRequest {
@@ -74,8 +99,9 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message = std::variant<SubmitRequest, CancelRequest, MoveRequest, UpdateMainJobRequest,
-                             WaitRequest, EndWait, AgentSaid, StreamEnded>;
+using Message =
+    std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest, MoveRequest,
+                 WhyRequest, UpdateMainJobRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

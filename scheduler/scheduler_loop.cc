@@ -1,10 +1,11 @@
 #include "scheduler/scheduler_loop.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/log.h"
 #include "common/status.h"
-#include "planner/planner.h"
 #include "scheduler/core/job_forecast.h"
 #include "scheduler/core/move.h"
 #include "scheduler/journal/record.h"
@@ -23,16 +24,23 @@ absl::Status StaleStream() {
 }  // namespace
 
 SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLimits& limits,
-                             ClusterState state)
+                             ClusterState state, const StoreSummary& store)
     : dependencies_(dependencies),
       limits_(limits),
       state_(std::move(state)),
       inbox_(limits.requests_max),
       waiters_(limits.waiters_max),
-      random_(dependencies.random_seed) {}
+      compactor_({.loop = dependencies.loop,
+                  .clock = dependencies.clock,
+                  .journal = dependencies.journal,
+                  .snapshots = dependencies.snapshots,
+                  .on_fatal = dependencies.on_fatal},
+                 limits.compaction, store),
+      planner_(dependencies.policy) {}
 
 void SchedulerLoop::Start() {
   is_plan_stale_ = true;
+  compactor_.Start();
   Publish();
   PlanIfDue();
   ArmDeadlineTimer();
@@ -40,6 +48,12 @@ void SchedulerLoop::Start() {
 }
 
 absl::Status SchedulerLoop::Post(Message message) {
+  const bool is_submission = std::holds_alternative<SubmitRequest>(message) ||
+                             std::holds_alternative<SubmitManyRequest>(message);
+  if (is_submission && is_stalled_) {
+    return absl::ResourceExhaustedError(
+        "the disk of the state folder is full; no new job is accepted until there is space");
+  }
   switch (inbox_.Push(std::move(message))) {
     case Inbox::Pushed::kFirst:
       dependencies_.loop.Post([this] { RunBatch(); });
@@ -56,11 +70,12 @@ absl::Status SchedulerLoop::Post(Message message) {
 // --- Messages ---
 
 void SchedulerLoop::RunBatch() {
-  if (is_halted_) return;
+  if (is_waiting()) return;
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
   for (Message& message : inbox_.Take(limits_.batch_max)) {
     std::visit([this](auto& content) { Handle(std::move(content)); }, message);
   }
+  DropHistory();
   if (!Commit()) return;
   if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
   PlanIfDue();
@@ -68,20 +83,21 @@ void SchedulerLoop::RunBatch() {
 }
 
 void SchedulerLoop::Handle(SubmitRequest request) {
-  absl::StatusOr<Submission> result = Submit(request);
+  absl::StatusOr<Submission> result =
+      Submit({.key = std::move(request.key), .spec = std::move(request.spec)});
   batch_.answers.push_back(
       [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
 }
 
-absl::StatusOr<Submission> SchedulerLoop::Submit(SubmitRequest& request) {
-  if (!request.key.empty()) {
-    ASSIGN_OR_RETURN(const std::optional<JobId> known,
-                     state_.FindSubmission(request.key, request.spec));
+absl::StatusOr<Submission> SchedulerLoop::Submit(NewJob job) {
+  if (!job.key.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<JobId> known, state_.FindSubmission(job.key, job.spec));
     if (known.has_value()) return Submission{*known, true};
   }
-  const JobId job = state_.next_job_id();
-  RETURN_IF_ERROR(Admit(JobSubmitted{job, std::move(request.key), std::move(request.spec)}));
-  return Submission{job, false};
+  RETURN_IF_ERROR(CheckSpace());
+  const JobId id = state_.next_job_id();
+  RETURN_IF_ERROR(Admit(JobSubmitted{id, std::move(job.key), std::move(job.spec)}));
+  return Submission{id, false};
 }
 
 void SchedulerLoop::Handle(CancelRequest request) {
@@ -109,10 +125,15 @@ absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
   ASSIGN_OR_RETURN(const DeviceKey to,
                    ChooseMove(state_, {.job = request.job, .to = request.to}, time_.now));
   RETURN_IF_ERROR(Admit(MoveRequested{request.job, to}));
-  for (Action& action : ActionsForMove(state_, request.job)) {
-    batch_.actions.push_back(std::move(action));
-  }
+  batch_.actions.push_back(ActionToMakeWay(state_, request.job));
   return absl::OkStatus();
+}
+
+void SchedulerLoop::Handle(WhyRequest request) {
+  std::optional<WaitDetail> detail = DetailWaiting(planner_.planner(), *plan_, request.job,
+                                                   *state_.refusals().Snapshot(), time_.now);
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), detail = std::move(detail)] { answer(detail); });
 }
 
 void SchedulerLoop::Handle(UpdateMainJobRequest request) {
@@ -230,20 +251,18 @@ void SchedulerLoop::AnswerWaiters(JobId id) {
 }
 
 bool SchedulerLoop::Commit() {
+  if (!WriteBatch()) return false;
+  FinishBatch();
+  compactor_.OnCommitted(state_);
+  return true;
+}
+
+void SchedulerLoop::FinishBatch() {
   const Batch batch = std::exchange(batch_, Batch());
-  if (!batch.records.empty()) {
-    const absl::Status written = dependencies_.journal.Append(batch.records);
-    if (!written.ok()) {
-      is_halted_ = true;
-      dependencies_.on_fatal(written);
-      return false;
-    }
-  }
   if (batch.is_changed) Publish();
   for (const auto& [session, status] : batch.closings) dependencies_.agents.Close(session, status);
   for (const Action& action : batch.actions) Send(action);
   for (const std::function<void()>& answer : batch.answers) answer();
-  return true;
 }
 
 void SchedulerLoop::Send(const Action& action) {
@@ -255,17 +274,22 @@ void SchedulerLoop::Send(const Action& action) {
 void SchedulerLoop::Publish() {
   auto view = std::make_shared<ClusterView>();
   view->jobs = state_.SnapshotJobs();
-  view->nodes = state_.nodes().nodes();
+  view->nodes = state_.nodes().Snapshot();
   view->plan = plan_;
   view->counts = state_.counts();
+  view->tenants = state_.tenants().List(dependencies_.clock.WallNow());
+  view->quarantines = state_.refusals().Snapshot();
+  view->policy_error = std::string(policy_error_.message());
   view->main_jobs = state_.main_jobs().Snapshot();
+  published_store_ = CurrentStore();
+  view->store = published_store_;
   dependencies_.board.Publish(std::move(view));
 }
 
 // --- Plans and deadlines ---
 
 void SchedulerLoop::PlanIfDue() {
-  if (!is_plan_stale_ || !state_.has_pending()) return;
+  if (is_waiting() || !is_plan_stale_ || !state_.has_pending()) return;
   if (dependencies_.clock.Now() < plan_not_before_) {
     ArmPlanTimer(plan_not_before_);
     return;
@@ -273,12 +297,45 @@ void SchedulerLoop::PlanIfDue() {
   RunPlan();
 }
 
+Plan SchedulerLoop::MakePlan() {
+  Plan plan = planner_.MakePlan(&state_, time_);
+  const bool has_failed = !plan.error.ok() && policy_error_.ok();
+  if (!has_failed || dependencies_.fallback == nullptr) return plan;
+  policy_error_ = plan.error;
+  batch_.is_changed = true;
+  spdlog::error("policy_failed policy={} why=\"{}\"; {} plans until schedulerd is restarted",
+                dependencies_.policy.name(), policy_error_.message(),
+                dependencies_.fallback->name());
+  planner_.SetPolicy(*dependencies_.fallback);
+  return planner_.MakePlan(&state_, time_);
+}
+
 void SchedulerLoop::RunPlan() {
   const Instant start = dependencies_.clock.Now();
   time_ = {start, dependencies_.clock.WallNow()};
-  auto plan =
-      std::make_shared<const Plan>(MakePlan(state_.Snapshot(start), dependencies_.policy, random_));
-  for (const Placement& placement : plan->placements) {
+  auto plan = std::make_shared<const Plan>(MakePlan());
+  Carry(*plan);
+  batch_.is_changed =
+      batch_.is_changed || plan->numbers != plan_->numbers || plan->last_job != plan_->last_job;
+  plan_ = std::move(plan);
+  if (!Commit()) return;
+  const Instant end = dependencies_.clock.Now();
+  plan_not_before_ = end + (end - start) * kPlanRest;
+  if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
+}
+
+void SchedulerLoop::Carry(const Plan& plan) {
+  for (const Eviction& eviction : plan.evictions) {
+    const EvictionRequested requested{(*state_.FindJob(eviction.victim))->live_key(),
+                                      eviction.beneficiary};
+    const absl::Status admitted = Admit(requested);
+    if (!admitted.ok()) {
+      spdlog::warn("eviction_refused job={} why=\"{}\"", eviction.victim, admitted.message());
+      continue;
+    }
+    batch_.actions.push_back(ActionToMakeWay(state_, eviction.victim));
+  }
+  for (const Placement& placement : plan.placements) {
     const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device,
                                ChooseConfiguration(**state_.FindJob(placement.job),
                                                    state_.nodes().nodes(), placement.device)};
@@ -289,13 +346,8 @@ void SchedulerLoop::RunPlan() {
     }
     batch_.actions.push_back(ActionForPlacement(state_, placed));
   }
+  // What was just done does not call for another plan by itself.
   is_plan_stale_ = false;
-  batch_.is_changed = batch_.is_changed || *plan != *plan_;
-  plan_ = std::move(plan);
-  if (!Commit()) return;
-  const Instant end = dependencies_.clock.Now();
-  plan_not_before_ = end + (end - start) * kPlanRest;
-  if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
 }
 
 void SchedulerLoop::ArmPlanTimer(Instant at) {
@@ -304,7 +356,7 @@ void SchedulerLoop::ArmPlanTimer(Instant at) {
   plan_timer_at_ = at;
   plan_timer_ = dependencies_.loop.PostAt(at, [this] {
     plan_timer_ = 0;
-    if (is_halted_) return;
+    if (is_waiting()) return;
     is_plan_stale_ = true;
     PlanIfDue();
   });
@@ -313,12 +365,17 @@ void SchedulerLoop::ArmPlanTimer(Instant at) {
 void SchedulerLoop::RunKeepAlive() {
   if (is_halted_) return;
   const Instant now = dependencies_.clock.Now();
-  for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
+  // While the loop is stalled it hears nobody, and so may keep nobody alive.
+  if (!is_stalled_) {
+    for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
+    RunHousekeeping();
+  }
   dependencies_.loop.PostAt(now + limits_.keep_alive_period, [this] { RunKeepAlive(); });
 }
 
 void SchedulerLoop::RunDeadlines() {
-  if (is_halted_) return;
+  if (is_waiting()) return;
+  if (dependencies_.clock.Now() < no_deadline_before_) return ArmDeadlineTimer();
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
   for (const std::string& name : state_.SilentNodes(time_.now)) {
     const Node* node = state_.nodes().Find(name);
@@ -339,7 +396,7 @@ void SchedulerLoop::ArmDeadlineTimer() {
   if (deadline_timer_ != 0) return;
   const std::optional<Instant> next = state_.NextDeadline();
   if (!next.has_value()) return;
-  deadline_timer_ = dependencies_.loop.PostAt(*next, [this] {
+  deadline_timer_ = dependencies_.loop.PostAt(std::max(*next, no_deadline_before_), [this] {
     deadline_timer_ = 0;
     RunDeadlines();
   });

@@ -3,18 +3,20 @@
 //   messages --> core decides --> Check, Apply --> journal, one sync per batch --> publish the view
 //       --> send actions, run answers --> plan --> placements go the same way
 //
-// Nobody is answered and no agent is told anything before it is on disk. If the sync fails, memory
-// is ahead of disk: `on_fatal` is called and the loop does nothing any more.
+// Nobody is answered and no agent is told anything before it is on disk. If the disk is full the
+// batch is kept and tried again, and nothing else is looked at until it is on disk (stalled): what
+// is in memory only has been seen by nobody. If a write fails otherwise, it is not known what is on
+// disk: `on_fatal` is called and the loop does nothing any more.
 //
 // Post is thread-safe; the rest runs on the scheduler loop.
 #ifndef SCHEDULER_SCHEDULER_LOOP_H_
 #define SCHEDULER_SCHEDULER_LOOP_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,9 +27,12 @@
 #include "planner/plan.h"
 #include "planner/policy.h"
 #include "scheduler/agent_link.h"
+#include "scheduler/compactor.h"
+#include "scheduler/core/cluster_planner.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/reconcile.h"
 #include "scheduler/inbox.h"
+#include "scheduler/journal/disk_reserve.h"
 #include "scheduler/journal/journal.h"
 #include "scheduler/message.h"
 #include "scheduler/view_board.h"
@@ -42,9 +47,13 @@ struct LoopDependencies {
   Journal& journal;
   AgentLink& agents;
   const Policy& policy;
+  // Plans once the policy has failed, which it does not; nullptr = nobody.
+  const Policy* fallback = nullptr;
   ViewBoard& board;
-  uint64_t random_seed = 1;
   std::function<void(const absl::Status&)> on_fatal;
+  // nullptr: the journal is never shortened; space on the disk is not looked at.
+  SnapshotWriter* snapshots = nullptr;
+  DiskSpace* space = nullptr;
 };
 
 struct LoopLimits {
@@ -53,12 +62,16 @@ struct LoopLimits {
   size_t batch_max = 1'024;      // messages that share a sync
   // How often agents hear something, if only that schedulerd is there.
   absl::Duration keep_alive_period = absl::Seconds(3);
+  // How often a batch is tried again while the disk is full.
+  absl::Duration full_disk_pause = absl::Milliseconds(500);
+  Compactor::Limits compaction;
 };
 
 class SchedulerLoop {
  public:
-  // `state` is as recovered from the journal.
-  SchedulerLoop(const LoopDependencies& dependencies, const LoopLimits& limits, ClusterState state);
+  // `state` is as recovered from the store that `store` sums up.
+  SchedulerLoop(const LoopDependencies& dependencies, const LoopLimits& limits, ClusterState state,
+                const StoreSummary& store = {});
 
   // Publishes the first view, and waits for the agents that the state expects. Call once, on the
   // loop or before it runs.
@@ -75,12 +88,17 @@ class SchedulerLoop {
     std::vector<std::pair<SessionId, absl::Status>> closings;
     std::vector<std::function<void()>> answers;
     bool is_changed = false;
+    // Whether there is space for new jobs; looked up once.
+    std::optional<absl::Status> space;
   };
 
   void RunBatch();
   void Handle(SubmitRequest request);
+  void Handle(SubmitManyRequest request);
+  void Handle(BackupRequest request);
   void Handle(CancelRequest request);
   void Handle(MoveRequest request);
+  void Handle(WhyRequest request);
   void Handle(UpdateMainJobRequest request);
   void Handle(WaitRequest request);
   void Handle(EndWait request);
@@ -91,7 +109,11 @@ class SchedulerLoop {
   void HandleAgent(SessionId session, AttemptStarted started);
   void HandleAgent(SessionId session, AttemptEnded ended);
 
-  absl::StatusOr<Submission> Submit(SubmitRequest& request);
+  absl::StatusOr<Submission> Submit(NewJob job);
+  absl::StatusOr<std::vector<Submission>> SubmitMany(std::vector<NewJob>& jobs);
+  // Whether all of `jobs` would be taken one after the other.
+  absl::Status CheckMany(const std::vector<NewJob>& jobs);
+  absl::Status CheckSpace();
   absl::Status Cancel(JobId job);
   absl::Status MoveJob(const MoveRequest& request);
   absl::StatusOr<MainJobSettings> Update(const MainJobChange& change);
@@ -101,17 +123,31 @@ class SchedulerLoop {
   void Carry(Decision decision);
   void AnswerWaiters(JobId job);
 
-  // Makes the batch durable, publishes, acts, answers. False if the journal failed.
+  // Takes ended jobs that are too old or too many out of the history.
+  void DropHistory();
+
+  // Makes the batch durable, publishes, acts, answers. False if nothing more may be done now: the
+  // disk is full, or the journal failed.
   bool Commit();
+  bool WriteBatch();
+  void FinishBatch();
+  // While the disk is full: tries the batch again.
+  void RetryBatch();
+  bool is_waiting() const { return is_halted_ || is_stalled_; }
   void Send(const Action& action);
   void Publish();
+  StoreView CurrentStore() const;
 
   // Plans if something has changed, but so that planning takes at most a fifth of the loop's time.
   void PlanIfDue();
   void RunPlan();
+  Plan MakePlan();
+  void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);
-  // Tells agents that were heard of lately that schedulerd is there.
+  // Tells agents that were heard of lately that schedulerd is there. Looks at the disk and at the
+  // history as well.
   void RunKeepAlive();
+  void RunHousekeeping();
   // Gives up what has been silent for too long.
   void RunDeadlines();
   void ArmDeadlineTimer();
@@ -121,7 +157,9 @@ class SchedulerLoop {
   ClusterState state_;
   Inbox inbox_;
   Waiters waiters_;
-  std::mt19937_64 random_;
+  Compactor compactor_;
+  ClusterPlanner planner_;
+  absl::Status policy_error_;
   Batch batch_;
   EventTime time_;  // of the batch
   std::shared_ptr<const Plan> plan_ = std::make_shared<const Plan>();
@@ -130,7 +168,13 @@ class SchedulerLoop {
   Loop::TimerId plan_timer_ = 0;  // 0 = none
   Instant plan_timer_at_;
   Loop::TimerId deadline_timer_ = 0;  // 0 = none
+  // After a stall: who is alive has been heard by then.
+  Instant no_deadline_before_;
+  std::string refusing_text_;  // why new jobs are refused; empty = they are not
+  StoreView published_store_;
   bool is_halted_ = false;
+  // Read by Post as well.
+  std::atomic<bool> is_stalled_ = false;
 };
 
 }  // namespace pipefill::scheduler

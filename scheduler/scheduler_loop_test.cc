@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "scheduler/core/explain.h"
 #include "scheduler/testing/loop_fixture.h"
 
 namespace pipefill::scheduler {
@@ -85,7 +86,7 @@ TEST_F(SchedulerLoopTest, LaunchCarriesTheConfigurationThatIsFastestOnTheDevice)
   EXPECT_TRUE(loop_->Post(SubmitRequest{"", spec, [](const auto&) {}}).ok());
   time_->RunReady();
   ASSERT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
-  EXPECT_EQ(agents_.All<LaunchAttempt>()[0].configuration, "small");
+  EXPECT_EQ(agents_.All<LaunchAttempt>()[0].configuration->name, "small");
   EXPECT_EQ(Get(1).live_attempt().configuration, "small");
   Restart();
   EXPECT_EQ(Get(1).live_attempt().configuration, "small");
@@ -298,8 +299,8 @@ TEST_F(SchedulerLoopTest, JobWaitsWithReasonUntilSeatIsFree) {
   ASSERT_TRUE(Submit().ok());
   ASSERT_TRUE(Submit().ok());
   EXPECT_EQ(Get(2).phase, JobPhase::kPending);
-  const Plan& plan = *board_.Latest()->plan;
-  EXPECT_EQ(plan.reasons[plan.waiting.at(0).reason].code, PendingCode::kResidentLimit);
+  EXPECT_EQ(ReasonOf(Get(2), *board_.Latest()->plan, time_->Now())->code,
+            PendingCode::kResidentLimit);
 
   Say(1, ExitOf(LastLaunched(), 0));
 

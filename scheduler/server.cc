@@ -16,7 +16,10 @@
 #include "common/status.h"
 #include "common/version.h"
 #include "planner/policies/by_name.h"
+#include "scheduler/journal/disk_reserve.h"
 #include "scheduler/journal/recovery.h"
+#include "scheduler/journal/snapshot_store.h"
+#include "scheduler/journal/snapshot_thread.h"
 #include "scheduler/journal/sqlite_journal.h"
 #include "scheduler/scheduler_loop.h"
 #include "scheduler/service/agent_service.h"
@@ -37,14 +40,21 @@ constexpr int kKeepAliveTimeoutMs = 10'000;
 scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   scheduler::ClusterLimits limits;
   limits.jobs_max = settings.jobs_max;
+  limits.history_keep = settings.history_keep;
+  limits.history_jobs_max = settings.history_jobs_max;
   limits.agent_lease = settings.agent_lease;
   limits.agent_lost_after = settings.agent_lost_after;
+  limits.tenants = settings.tenants;
+  limits.fair_half_life = settings.fair_half_life;
+  limits.refusals = settings.refusals;
+  limits.eviction_hold = settings.eviction_hold;
   return limits;
 }
 
 scheduler::LoopLimits LoopLimitsOf(const Settings& settings) {
   scheduler::LoopLimits limits;
   limits.keep_alive_period = settings.agent_lease / 3;
+  limits.compaction.snapshot_every = settings.snapshot_every;
   return limits;
 }
 
@@ -60,6 +70,16 @@ void EndProcess(const absl::Status& status) {
                    status.message());
   spdlog::default_logger()->flush();
   _exit(kExitFailure);
+}
+
+void LogRecovery(const Settings& settings, const scheduler::SqliteJournal& journal,
+                 const scheduler::Recovered& recovered) {
+  for (const std::string& warning : journal.warnings()) spdlog::warn("store: {}", warning);
+  for (const std::string& warning : recovered.warnings) spdlog::warn("store: {}", warning);
+  const scheduler::JobCounts counts = recovered.state.counts();
+  spdlog::info("state_recovered folder={} pending={} running={} ended={} snapshot={} records={}",
+               settings.state_dir, counts.pending, counts.running, counts.ended,
+               recovered.snapshot_sequence, recovered.records);
 }
 
 // gRPC's own lines are for developers: what matters comes back as a status.
@@ -106,11 +126,15 @@ absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* user
 // In the order in which they are made; each uses only what stands before it.
 struct Server::Parts {
   Parts(const Settings& settings_in, const ServerDependencies& dependencies,
-        std::unique_ptr<scheduler::SqliteJournal> journal_in, scheduler::ClusterState state)
+        std::unique_ptr<scheduler::SqliteJournal> journal_in, scheduler::Recovered recovered)
       : settings(settings_in),
         journal(std::move(journal_in)),
-        policy(*MakePolicyByName(settings.policy)),
+        snapshots(settings.state_dir),
+        space(settings.state_dir, settings.disk_reserve_bytes),
+        policy(*MakePolicyByName(settings.policy, ReadFile)),
+        fallback(*MakePolicyByName(settings.fallback_policy, ReadFile)),
         events(EventLoop::Create()),
+        snapshot_thread(snapshots),
         streams(TermsOf(settings)),
         relay(kContentQuestionsMax),
         loop({.loop = *events,
@@ -118,20 +142,34 @@ struct Server::Parts {
               .journal = *journal,
               .agents = streams,
               .policy = *policy,
+              .fallback = fallback.get(),
               .board = board,
-              .on_fatal = EndProcess},
-             LoopLimitsOf(settings), std::move(state)),
+              .on_fatal = EndProcess,
+              .snapshots = &snapshot_thread,
+              .space = &space},
+             LoopLimitsOf(settings), std::move(recovered.state),
+             {.snapshot_sequence = recovered.snapshot_sequence,
+              .older_snapshot_sequence = recovered.older_snapshot_sequence,
+              .snapshot_at = recovered.snapshot_at}),
         users({dependencies.clock, *events, loop, board, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
-                          .spec_max_bytes = settings.spec_max_bytes},
+                          .spec_max_bytes = settings.spec_max_bytes,
+                          .default_min_runtime = settings.min_runtime},
                .version = kVersion,
-               .policy = settings.policy}),
+               .policy = settings.policy,
+               .history_keep = settings.history_keep,
+               .history_jobs_max = settings.history_jobs_max}),
         agents({loop, streams, relay}) {}
 
   const Settings settings;
   const std::unique_ptr<scheduler::SqliteJournal> journal;
+  scheduler::FileSnapshotStore snapshots;
+  scheduler::DiskReserve space;
   const std::unique_ptr<Policy> policy;
+  const std::unique_ptr<Policy> fallback;
   const std::unique_ptr<EventLoop> events;
+  // Posts to `events`.
+  scheduler::SnapshotThread snapshot_thread;
   scheduler::ViewBoard board;
   scheduler::AgentStreams streams;
   scheduler::ContentRelay relay;
@@ -144,21 +182,20 @@ struct Server::Parts {
 };
 
 absl::Status Server::CheckConfig(const v1::SchedulerConfig& config) {
-  return scheduler::ReadSettings(config).status();
+  return scheduler::ReadSettings(config, ReadFile).status();
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Create(const v1::SchedulerConfig& config,
                                                        const ServerDependencies& dependencies) {
-  ASSIGN_OR_RETURN(const Settings settings, scheduler::ReadSettings(config));
+  ASSIGN_OR_RETURN(const Settings settings, scheduler::ReadSettings(config, ReadFile));
   ASSIGN_OR_RETURN(std::unique_ptr<scheduler::SqliteJournal> journal,
                    scheduler::SqliteJournal::Open(settings.state_dir));
-  scheduler::ClusterState state(LimitsOf(settings));
-  RETURN_IF_ERROR(Recover(*journal, dependencies.clock.Now(), &state));
-  const scheduler::JobCounts counts = state.counts();
-  spdlog::info("state_recovered folder={} pending={} running={} ended={}", settings.state_dir,
-               counts.pending, counts.running, counts.ended);
+  const scheduler::FileSnapshotStore snapshots(settings.state_dir);
+  ASSIGN_OR_RETURN(scheduler::Recovered recovered,
+                   RecoverStore(*journal, snapshots, LimitsOf(settings), dependencies.clock.Now()));
+  LogRecovery(settings, *journal, recovered);
   auto parts =
-      std::make_unique<Parts>(settings, dependencies, std::move(journal), std::move(state));
+      std::make_unique<Parts>(settings, dependencies, std::move(journal), std::move(recovered));
   // The destructor of `server` ends what has begun if a step below fails.
   auto server = std::unique_ptr<Server>(new Server(std::move(parts)));
   Parts& made = *server->parts_;

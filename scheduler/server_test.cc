@@ -165,7 +165,7 @@ TEST_F(ServerTest, BadRequestsAreRefusedWithTheFieldOrTheLimit) {
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(refused.error_message(),
             "memory 64 GiB is more than any device has: largest is 2 GiB (node a, cpu0); ask for "
-            "less");
+            "less, or let it wait for a larger one with --allow-infeasible");
 }
 
 TEST_F(ServerTest, OversizedMessageIsRefusedAndTheServerStays) {

@@ -1,5 +1,9 @@
 #include "scheduler/settings.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +18,7 @@ absl::Status Bad(absl::string_view field, absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", text));
 }
 
-absl::Status ReadText(const std::string& from, std::string* to) {
+absl::Status TakeText(const std::string& from, std::string* to) {
   if (!from.empty()) *to = from;
   return absl::OkStatus();
 }
@@ -71,6 +75,27 @@ absl::Status CheckTimes(const Settings& settings) {
                           ": an agent parks its tasks before they are placed elsewhere"));
 }
 
+absl::Status ReadCount(absl::string_view field, int64_t from, int64_t* to) {
+  if (from < 0) return Bad(field, "must be more than 0");
+  if (from > 0) *to = from;
+  return absl::OkStatus();
+}
+
+absl::Status ReadStore(const v1::SchedulerConfig& config, Settings* settings) {
+  RETURN_IF_ERROR(ReadCount("jobs_max", config.jobs_max(), &settings->jobs_max));
+  // A small store keeps as much of it for history as the default does.
+  settings->history_jobs_max = std::min(settings->history_jobs_max, settings->jobs_max / 2);
+  RETURN_IF_ERROR(
+      ReadCount("history_jobs_max", config.history_jobs_max(), &settings->history_jobs_max));
+  RETURN_IF_ERROR(ReadCount("snapshot_every", config.snapshot_every(), &settings->snapshot_every));
+  RETURN_IF_ERROR(ReadDuration("history_keep", config.history_keep(), &settings->history_keep));
+  RETURN_IF_ERROR(ReadBytes("disk_reserve", config.disk_reserve(), &settings->disk_reserve_bytes));
+  if (settings->history_jobs_max < settings->jobs_max) return absl::OkStatus();
+  return Bad("history_jobs_max",
+             absl::StrCat(settings->history_jobs_max, " leaves no room for new jobs in jobs_max, ",
+                          settings->jobs_max));
+}
+
 absl::Status CheckLogLevel(const std::string& level) {
   if (level == "error" || level == "warn" || level == "info" || level == "debug") {
     return absl::OkStatus();
@@ -78,29 +103,88 @@ absl::Status CheckLogLevel(const std::string& level) {
   return Bad("log_level", absl::StrCat("\"", level, "\" is not error, warn, info or debug"));
 }
 
+bool IsTenantName(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  });
+}
+
+absl::Status ReadTenants(const v1::SchedulerConfig& config, std::vector<TenantLimits>* tenants) {
+  for (const v1::TenantConfig& from : config.tenants()) {
+    if (!IsTenantName(from.name())) {
+      return Bad("tenants.name",
+                 absl::StrCat("\"", from.name(), "\" is not 1..64 characters of [A-Za-z0-9._-]"));
+    }
+    const bool is_known = std::any_of(tenants->begin(), tenants->end(),
+                                      [&](const auto& known) { return known.name == from.name(); });
+    if (is_known) return Bad("tenants.name", absl::StrCat("\"", from.name(), "\" is there twice"));
+    if (!std::isfinite(from.weight()) || from.weight() < 0) {
+      return Bad("tenants.weight", absl::StrCat("of ", from.name(), " must be more than 0"));
+    }
+    if (from.resident_max() < 0 || from.pending_max() < 0) {
+      return Bad("tenants", absl::StrCat(from.name(), " has a limit below 0"));
+    }
+    tenants->push_back({.name = from.name(),
+                        .weight = from.weight() == 0 ? 1 : from.weight(),
+                        .resident_max = from.resident_max(),
+                        .pending_max = from.pending_max(),
+                        .may_borrow = from.borrow()});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadPlanning(const v1::SchedulerConfig& config, Settings* settings) {
+  RETURN_IF_ERROR(ReadTenants(config, &settings->tenants));
+  RETURN_IF_ERROR(
+      ReadDuration("fair_half_life", config.fair_half_life(), &settings->fair_half_life));
+  RETURN_IF_ERROR(ReadDuration("eviction_hold", config.eviction_hold(), &settings->eviction_hold));
+  RETURN_IF_ERROR(
+      ReadDuration("refusals_window", config.refusals_window(), &settings->refusals.window));
+  RETURN_IF_ERROR(ReadDuration("quarantine", config.quarantine(), &settings->refusals.quarantine));
+  if (config.refusals_max() < 0) return Bad("refusals_max", "must be more than 0");
+  if (config.refusals_max() > 0) settings->refusals.refusals_max = config.refusals_max();
+  if (config.min_runtime().empty()) return absl::OkStatus();
+  // "0s" is a choice.
+  const absl::StatusOr<absl::Duration> least = ParsePositiveDuration(config.min_runtime());
+  if (!least.ok()) return Bad("min_runtime", least.status().message());
+  settings->min_runtime = *least;
+  return absl::OkStatus();
+}
+
+absl::Status CheckPolicies(const Settings& settings, const ReadText& read) {
+  const auto policy = MakePolicyByName(settings.policy, read);
+  if (!policy.ok()) return Bad("policy", policy.status().message());
+  if (absl::StrContains(settings.fallback_policy, "lua:")) {
+    return Bad("fallback_policy", "must not be a script: it plans when one has failed");
+  }
+  const auto fallback = MakePolicyByName(settings.fallback_policy, read);
+  if (!fallback.ok()) return Bad("fallback_policy", fallback.status().message());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config) {
+absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config, const ReadText& read) {
   Settings settings;
-  RETURN_IF_ERROR(ReadText(config.listen(), &settings.listen));
-  RETURN_IF_ERROR(ReadText(config.address_file(), &settings.address_file));
-  RETURN_IF_ERROR(ReadText(config.state_dir(), &settings.state_dir));
-  RETURN_IF_ERROR(ReadText(config.policy(), &settings.policy));
-  RETURN_IF_ERROR(ReadText(config.log_level(), &settings.log_level));
+  RETURN_IF_ERROR(TakeText(config.listen(), &settings.listen));
+  RETURN_IF_ERROR(TakeText(config.address_file(), &settings.address_file));
+  RETURN_IF_ERROR(TakeText(config.state_dir(), &settings.state_dir));
+  RETURN_IF_ERROR(TakeText(config.policy(), &settings.policy));
+  RETURN_IF_ERROR(TakeText(config.log_level(), &settings.log_level));
   RETURN_IF_ERROR(
       ReadBytes("default_memory", config.default_memory(), &settings.default_memory_bytes));
   RETURN_IF_ERROR(ReadBytes("spec_max", config.spec_max(), &settings.spec_max_bytes));
   RETURN_IF_ERROR(ReadDuration("agent_lease", config.agent_lease(), &settings.agent_lease));
   RETURN_IF_ERROR(
       ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
-  if (config.jobs_max() < 0) return Bad("jobs_max", "must be more than 0");
-  if (config.jobs_max() > 0) settings.jobs_max = config.jobs_max();
+  RETURN_IF_ERROR(ReadStore(config, &settings));
   if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
   RETURN_IF_ERROR(CheckListen(settings.listen));
   RETURN_IF_ERROR(CheckTimes(settings));
   RETURN_IF_ERROR(CheckLogLevel(settings.log_level));
-  const auto policy = MakePolicyByName(settings.policy);
-  if (!policy.ok()) return Bad("policy", policy.status().message());
+  RETURN_IF_ERROR(TakeText(config.fallback_policy(), &settings.fallback_policy));
+  RETURN_IF_ERROR(ReadPlanning(config, &settings));
+  RETURN_IF_ERROR(CheckPolicies(settings, read));
   return settings;
 }
 

@@ -6,10 +6,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "planner/policies/by_name.h"
 #include "proto/config.pb.h"
+#include "scheduler/core/refusal_table.h"
+#include "scheduler/core/tenant_table.h"
 
 namespace pipefill::scheduler {
 
@@ -23,11 +27,21 @@ struct Settings {
   absl::Duration agent_lost_after = absl::Seconds(15);
   int64_t jobs_max = 1'000'000;
   int64_t spec_max_bytes = int64_t{64} << 10;
+  absl::Duration history_keep = absl::Hours(720);
+  int64_t history_jobs_max = 500'000;
+  int64_t snapshot_every = 100'000;
+  int64_t disk_reserve_bytes = int64_t{16} << 20;
   std::string log_level = "info";
+  std::vector<TenantLimits> tenants = {};
+  absl::Duration fair_half_life = absl::Hours(1);
+  absl::Duration min_runtime = absl::Seconds(30);
+  absl::Duration eviction_hold = absl::Seconds(30);
+  RefusalLimits refusals = {};
+  std::string fallback_policy = "fifo";
 };
 
-// InvalidArgument; the text begins with the field.
-absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config);
+// InvalidArgument; the text begins with the field. `read` reads the scripts that policies name.
+absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config, const ReadText& read);
 
 }  // namespace pipefill::scheduler
 

@@ -26,9 +26,14 @@ RULES = {
     "agent/": ("common/", "proto/", "planner/", "client/pages/"),
     "agent/learn/": PURE_VALUES + ("planner/", "client/pages/"),
     "simulator/": DAEMONS + ("common/", "proto/", "planner/", "client/"),
+    # Names bubbles as the SDK does.
+    "simulator/pipeline/": PURE_VALUES + ("planner/", "client/pages/", "client/pipefill.h",
+                                          "client/main_job/chunk_order.h"),
     "cli/": ("client/submit/", "client/pages/", "common/", "proto/"),
     "cli/dev": DAEMONS + ("client/submit/", "common/", "proto/", "cli/"),
-    "cli/plan": ("client/submit/", "common/", "proto/", "planner/", "simulator/", "cli/"),
+    # Profiles are read from messages as schedulerd reads them.
+    "cli/plan": ("client/submit/", "client/pages/", "common/", "proto/", "planner/", "simulator/",
+                 "scheduler/convert/profile.h", "cli/"),
     # The SDK only.
     "examples/": ("client/pipefill.h", "client/pipefill.hpp"),
     "tests/": tuple(folder + "/" for folder in OURS),
@@ -47,6 +52,7 @@ FOREIGN = {
     "planner/": NOT_PURE + WIRE,
     "scheduler/core/": NOT_PURE + WIRE,
     "agent/learn/": NOT_PURE + WIRE,
+    "simulator/pipeline/": NOT_PURE + WIRE,
     "client/": STANDARD_ONLY,
     "examples/": STANDARD_ONLY,
 }
@@ -55,7 +61,7 @@ ONLY_IN = {
     "asio": ("common/loop.cc",),
     "SQLiteCpp/": ("scheduler/journal/",),
     "sqlite3": ("scheduler/journal/",),
-    "CLI/": ("cli/", "common/daemon.cc", "tests/"),
+    "CLI/": ("cli/", "common/daemon.cc", "scheduler/store_command.cc", "tests/"),
     "ncurses": ("cli/top/terminal.cc",),
 }
 

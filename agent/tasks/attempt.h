@@ -62,6 +62,7 @@ enum class EndCause {
   kLaunchFailed = 4,
   kCancelled = 5,
   kLost = 6,
+  kRefused = 9,  // the node could not take it; not the job's fault
 };
 
 struct AttemptEnd {

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -86,7 +87,10 @@ class Fields {
   }
   EndCause TakeCause() {
     const int cause = Take<int>("cause");
-    if (cause < static_cast<int>(EndCause::kExited) || cause > static_cast<int>(EndCause::kLost)) {
+    const bool is_known = (cause >= static_cast<int>(EndCause::kExited) &&
+                           cause <= static_cast<int>(EndCause::kLost)) ||
+                          cause == static_cast<int>(EndCause::kRefused);
+    if (!is_known) {
       return Spoil<EndCause>();
     }
     return static_cast<EndCause>(cause);
@@ -156,6 +160,14 @@ std::optional<AttemptRecord> ParseRecord(const std::string& text) {
   if (fields.Has("stop")) record.stop = ParseStop(json["stop"]);
   if (fields.Has("end")) record.end = ParseEnd(json["end"]);
   return record;
+}
+
+// For the files of an attempt that has not printed anything.
+constexpr uint64_t kRoomBytes = uint64_t{1} << 20;
+
+bool HasRoom(const std::string& folder) {
+  struct statvfs disk = {};
+  return statvfs(folder.c_str(), &disk) != 0 || disk.f_bavail * disk.f_frsize >= kRoomBytes;
 }
 
 absl::Status MakeFolder(const std::string& path) {
@@ -317,7 +329,7 @@ absl::StatusOr<LogChunk> AttemptFolders::ReadLog(const Name& name, LogKind kind,
   return chunk;
 }
 
-void AttemptFolders::Prune(const std::set<Name>& live) const {
+std::vector<AttemptFolders::Name> AttemptFolders::ListEnded(const std::set<Name>& live) const {
   // By the age of the folder: numbers start again when the scheduler's store is a new one.
   std::vector<std::pair<int64_t, Name>> ended;
   for (const Name& name : List()) {
@@ -326,20 +338,40 @@ void AttemptFolders::Prune(const std::set<Name>& live) const {
     if (live.contains(name) || stat(paths.stdout_log.c_str(), &status) != 0) continue;
     ended.emplace_back(status.st_mtim.tv_sec, name);
   }
-  if (ended.size() <= ended_kept_) return;
   std::sort(ended.begin(), ended.end());
-  ended.resize(ended.size() - ended_kept_);
-  for (const auto& [age, name] : ended) {
-    const AttemptPaths paths = PathsOf(name);
-    unlink(paths.stdout_log.c_str());
-    unlink(paths.stderr_log.c_str());
-    unlink(LogTimesPath(paths.stdout_log).c_str());
-    unlink(LogTimesPath(paths.stderr_log).c_str());
-    unlink(paths.record.c_str());
-    unlink(paths.progress.c_str());
-    unlink(paths.exit.c_str());
-    rmdir(paths.work.c_str());
-    rmdir(paths.folder.c_str());
+  std::vector<Name> names;
+  names.reserve(ended.size());
+  for (const auto& [age, name] : ended) names.push_back(name);
+  return names;
+}
+
+void AttemptFolders::Remove(const Name& name) const {
+  const AttemptPaths paths = PathsOf(name);
+  unlink(paths.stdout_log.c_str());
+  unlink(paths.stderr_log.c_str());
+  unlink(LogTimesPath(paths.stdout_log).c_str());
+  unlink(LogTimesPath(paths.stderr_log).c_str());
+  unlink(paths.record.c_str());
+  unlink(paths.progress.c_str());
+  unlink(paths.exit.c_str());
+  // Of a task whose keeper was killed.
+  unlink(absl::StrCat(paths.folder, "/", kFreshExitFile).c_str());
+  rmdir(paths.work.c_str());
+  rmdir(paths.folder.c_str());
+}
+
+void AttemptFolders::Prune(const std::set<Name>& live) const {
+  const std::vector<Name> ended = ListEnded(live);
+  for (size_t i = 0; i + ended_kept_ < ended.size(); ++i) Remove(ended[i]);
+}
+
+void AttemptFolders::MakeRoom(const std::set<Name>& live) const {
+  if (HasRoom(root_)) return;
+  for (const Name& name : ListEnded(live)) {
+    spdlog::warn("attempt_removed job={} attempt={} why=\"the disk is full\" folder={}", name.first,
+                 name.second, root_);
+    Remove(name);
+    if (HasRoom(root_)) return;
   }
 }
 

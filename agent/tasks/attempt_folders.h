@@ -105,6 +105,8 @@ class AttemptFolders {
 
   // Applies the retention. Attempts in `live` are left alone.
   void Prune(const std::set<Name>& live) const;
+  // For one more attempt: where the disk is full, the oldest attempts that have ended make way.
+  void MakeRoom(const std::set<Name>& live) const;
 
  private:
   AttemptFolders(std::string root, size_t ended_kept)
@@ -112,6 +114,9 @@ class AttemptFolders {
 
   AttemptPaths PathsOf(const Name& name) const;
   std::vector<Name> List() const;
+  // Oldest first.
+  std::vector<Name> ListEnded(const std::set<Name>& live) const;
+  void Remove(const Name& name) const;
 
   std::string root_;
   size_t ended_kept_;

@@ -207,6 +207,21 @@ TEST_F(AttemptFoldersTest, KeepsTheNewestEndedAndAllLiveLogs) {
   EXPECT_TRUE(std::filesystem::exists(newest.stdout_log));
 }
 
+TEST_F(AttemptFoldersTest, FolderOfATaskWhoseKeeperWasKilledGoesToo) {
+  Open(0);
+  const AttemptPaths paths = CreateWithLog(1, 1, "log");
+  std::ofstream(paths.folder + "/exit.new") << "code=0 signal=0 log_error=0\n";
+  folders_->Prune({});
+  EXPECT_FALSE(std::filesystem::exists(paths.folder));
+}
+
+TEST_F(AttemptFoldersTest, MakesRoomOnlyWhereThereIsNone) {
+  Open(0);
+  const AttemptPaths paths = CreateWithLog(1, 1, "log");
+  folders_->MakeRoom({});
+  EXPECT_TRUE(std::filesystem::exists(paths.stdout_log));
+}
+
 TEST_F(AttemptFoldersTest, NeverDeletesWhatTheTaskWrote) {
   Open(0);
   const AttemptPaths paths = CreateWithLog(1, 1, "log");

@@ -9,13 +9,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files.h"
 
 namespace pipefill {
 namespace {
-
-constexpr char kFreshFile[] = "exit.new";
 
 // printf is not async-signal-safe.
 class Line {
@@ -51,7 +50,10 @@ bool ParseField(absl::string_view name, absl::string_view* text, int* value) {
 
 }  // namespace
 
-bool WriteExitRecord(int folder, const ExitRecord& record) noexcept {
+namespace {
+
+// In the room that is there already, if it is.
+bool WriteFresh(int folder, const ExitRecord& record, bool is_synced) {
   Line line;
   line.Append("code=");
   line.Append(record.exit.exit_code);
@@ -60,13 +62,34 @@ bool WriteExitRecord(int folder, const ExitRecord& record) noexcept {
   line.Append(" log_error=");
   line.Append(record.log_error);
   line.Append("\n");
-  const int file = openat(folder, kFreshFile, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int file = openat(folder, kFreshExitFile, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) return false;
-  const bool is_whole = write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const auto size = static_cast<ssize_t>(line.size());
+  const bool is_whole = write(file, line.data(), line.size()) == size && ftruncate(file, size) == 0;
   // A disk that cannot sync still has the file for the next agentd, unless the node goes down.
-  fsync(file);
+  if (is_synced) fsync(file);
   close(file);
-  if (!is_whole || renameat(folder, kFreshFile, folder, kExitFile) != 0) return false;
+  return is_whole;
+}
+
+}  // namespace
+
+bool ReserveExitRecord(int folder) noexcept { return WriteFresh(folder, {}, /*is_synced=*/false); }
+
+void NoteLogError(int folder, int error_number) noexcept {
+  const bool ignored = WriteFresh(folder, {.exit = {}, .log_error = error_number}, false);
+  static_cast<void>(ignored);
+}
+
+int ReadLogError(const std::string& folder) {
+  const absl::StatusOr<std::string> text = ReadFile(absl::StrCat(folder, "/", kFreshExitFile));
+  const std::optional<ExitRecord> record = text.ok() ? ParseExitRecord(*text) : std::nullopt;
+  return record.has_value() ? record->log_error : 0;
+}
+
+bool WriteExitRecord(int folder, const ExitRecord& record) noexcept {
+  if (!WriteFresh(folder, record, /*is_synced=*/true)) return false;
+  if (renameat(folder, kFreshExitFile, folder, kExitFile) != 0) return false;
   fsync(folder);
   return true;
 }

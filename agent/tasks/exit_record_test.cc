@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -41,6 +42,28 @@ TEST_F(ExitRecordTest, IsAbsentUntilItIsWhole) {
   std::filesystem::create_directory(folder_ + "/exit.new");
   EXPECT_FALSE(WriteExitRecord(descriptor_.get(), {}));
   EXPECT_FALSE(ReadExitRecord(folder_).has_value());
+}
+
+TEST_F(ExitRecordTest, TellsOfALogErrorWhileTheTaskRuns) {
+  EXPECT_EQ(ReadLogError(folder_), 0);
+  ASSERT_TRUE(ReserveExitRecord(descriptor_.get()));
+  EXPECT_EQ(ReadLogError(folder_), 0);
+  NoteLogError(descriptor_.get(), 28);
+  EXPECT_EQ(ReadLogError(folder_), 28);
+  EXPECT_FALSE(ReadExitRecord(folder_).has_value());
+}
+
+TEST_F(ExitRecordTest, IsWrittenIntoTheRoomThatWasTaken) {
+  ASSERT_TRUE(ReserveExitRecord(descriptor_.get()));
+  struct stat before {};
+  ASSERT_EQ(stat((folder_ + "/exit.new").c_str(), &before), 0);
+  EXPECT_GT(before.st_size, 0);
+  NoteLogError(descriptor_.get(), 28);
+  ASSERT_TRUE(WriteExitRecord(descriptor_.get(), {.exit = {.exit_code = 1}}));
+  struct stat after {};
+  ASSERT_EQ(stat((folder_ + "/exit").c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  EXPECT_EQ(ReadExitRecord(folder_)->exit.exit_code, 1);
 }
 
 TEST_F(ExitRecordTest, RefusesLinesThatMakeNoSense) {

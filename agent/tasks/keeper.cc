@@ -124,9 +124,25 @@ LogCopy::Descriptors DescriptorsOf(const KeptStream& stream) {
   return {.reader = stream.reader, .file = stream.file, .times = stream.times};
 }
 
+// Tells of a log that cannot be written, once.
+class LogErrors {
+ public:
+  void Look(const LogCopy& output, const LogCopy& error) {
+    if (is_noted_) return;
+    const int number = output.error_number() != 0 ? output.error_number() : error.error_number();
+    if (number == 0) return;
+    is_noted_ = true;
+    NoteLogError(kFolder, number);
+  }
+
+ private:
+  bool is_noted_ = false;
+};
+
 // Copies logs until the task has ended.
 void Attend(pid_t task, LogCopy* output, LogCopy* error, siginfo_t* info) {
   const int task_descriptor = static_cast<int>(syscall(SYS_pidfd_open, task, 0));
+  LogErrors errors;
   while (!HasEnded(task, info)) {
     pollfd entries[] = {
         {.fd = task_descriptor, .events = POLLIN, .revents = 0},
@@ -135,6 +151,7 @@ void Attend(pid_t task, LogCopy* output, LogCopy* error, siginfo_t* info) {
     poll(entries, 3, task_descriptor < 0 ? kLookMs : -1);
     if (entries[1].revents != 0) output->Copy(LogCopy::kTurnBytes, UnixNs());
     if (entries[2].revents != 0) error->Copy(LogCopy::kTurnBytes, UnixNs());
+    errors.Look(*output, *error);
   }
 }
 

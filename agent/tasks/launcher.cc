@@ -153,6 +153,9 @@ absl::Status Process::Start(const LaunchRequest& request, const std::string& pro
   const std::string cut_note = LogCutNote(request.log_max_bytes);
   ASSIGN_OR_RETURN(const FileDescriptor input, OpenHigh("/dev/null", O_RDONLY));
   ASSIGN_OR_RETURN(const FileDescriptor folder, OpenHigh(folder_, O_RDONLY | O_DIRECTORY));
+  // Without it there still is the keeper's exit code, for this agentd.
+  const bool is_reserved = ReserveExitRecord(folder.get());
+  if (!is_reserved) spdlog::warn("exit_not_reserved folder={}", folder_);
   ASSIGN_OR_RETURN(const LogPipe output, MakeHighLogPipe(request.stdout_log));
   ASSIGN_OR_RETURN(const LogPipe error, MakeHighLogPipe(request.stderr_log));
   ASSIGN_OR_RETURN(Pipe report, MakeReportPipe());

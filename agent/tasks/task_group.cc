@@ -108,6 +108,10 @@ int TaskGroup::JoinInChild() const noexcept {
   return 0;
 }
 
+int64_t TaskGroup::CountProcessesDenied() const {
+  return pids_folder_.empty() ? 0 : NumberIn(pids_folder_ + "/pids.events", "max");
+}
+
 int64_t TaskGroup::CountMemoryKills() const {
   if (memory_folder_.empty()) return 0;
   return NumberIn(
@@ -205,7 +209,8 @@ TaskGroup TaskGroups::Describe(const AttemptKey& key) const {
   }
   if (!pids_.empty() && IsFolder(pids_ + name)) {
     group.has_processes_limit_ = true;
-    folders.insert(pids_ + name);
+    group.pids_folder_ = pids_ + name;
+    folders.insert(group.pids_folder_);
   }
   const std::string held = absl::StrCat(unified_, name, "/", kHeld);
   const bool can_freeze = access((held + "/cgroup.freeze").c_str(), W_OK) == 0;

@@ -47,6 +47,8 @@ class TaskGroup {
   // For the program of a process job; empty = there is none.
   const std::string& held_folder() const { return held_folder_; }
 
+  // How many processes and threads the kernel refused to the task because of its limit.
+  int64_t CountProcessesDenied() const;
   // How often the kernel killed a process of the task because of its limit.
   int64_t CountMemoryKills() const;
   // The most memory that it had at a time, caches included; 0 if the kernel does not tell.
@@ -59,6 +61,7 @@ class TaskGroup {
 
   std::string memory_guard_;
   bool has_processes_limit_ = false;
+  std::string pids_folder_;
   std::string memory_folder_;
   bool is_memory_version_2_ = false;
   std::string held_folder_;

@@ -78,6 +78,9 @@ TEST_F(FakeControllers, Version1HasItsGroupsBelowThatOfAgentd) {
   EXPECT_EQ(group.memory_guard(), "control group (version 1)");
   EXPECT_TRUE(group.has_processes_limit());
   EXPECT_EQ(group.held_folder(), "");
+  EXPECT_EQ(group.CountProcessesDenied(), 0);
+  std::ofstream(root_ + "/" + pids + "/pids.events") << "max 3\n";
+  EXPECT_EQ(group.CountProcessesDenied(), 3);
   EXPECT_EQ(group.JoinInChild(), 0);
   EXPECT_EQ(Read(memory + "/cgroup.procs"), "0");
   EXPECT_EQ(Read(pids + "/cgroup.procs"), "0");

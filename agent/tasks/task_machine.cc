@@ -15,11 +15,28 @@ namespace {
 // What lies longer between two looks was not looked at: agentd itself stood still.
 constexpr absl::Duration kLookMax = absl::Seconds(1);
 
-std::string LogNote(const ProcessExit& exit) {
-  return exit.log_error.empty() ? "" : absl::StrCat("; its log ends early: ", exit.log_error);
+std::string DescribeSignal(int signal) {
+  const std::string text = absl::StrCat("ended by signal ", signal);
+  if (signal != SIGKILL) return text;
+  return absl::StrCat(text,
+                      ", which agentd did not send: a person did, or the kernel because the node "
+                      "ran out of memory");
 }
 
 }  // namespace
+
+std::string TaskMachine::Notes(const ProcessExit& exit) const {
+  std::string text;
+  if (processes_denied_ > 0) {
+    absl::StrAppend(&text, "; ", processes_denied_,
+                    " more processes were refused to it, its limit is ", limits_.processes_max,
+                    " (processes_max of agentd)");
+  }
+  if (!exit.log_error.empty()) {
+    absl::StrAppend(&text, "; its log ends early: ", exit.log_error);
+  }
+  return text;
+}
 
 bool TaskMachine::is_running() const {
   return phase_ == TaskPhase::kUnattached || phase_ == TaskPhase::kAttached ||
@@ -32,9 +49,9 @@ TaskActions TaskMachine::OnStarted() {
   return {TaskAction::kReportStarted};
 }
 
-TaskActions TaskMachine::OnLaunchFailed(std::string text) {
+TaskActions TaskMachine::OnLaunchFailed(std::string text, EndCause cause) {
   if (phase_ == TaskPhase::kLaunching) {
-    end_ = {.cause = EndCause::kLaunchFailed, .text = std::move(text)};
+    end_ = {.cause = cause, .text = std::move(text)};
   } else if (phase_ == TaskPhase::kStopping) {
     end_ = EndOfStopped({});
   } else {
@@ -46,12 +63,14 @@ TaskActions TaskMachine::OnLaunchFailed(std::string text) {
 
 TaskActions TaskMachine::OnAttached() {
   const bool is_first_sign = phase_ == TaskPhase::kLaunching;
+  has_page_ = true;
   if (!is_first_sign && phase_ != TaskPhase::kUnattached) return {};
   phase_ = TaskPhase::kAttached;
   return is_first_sign ? TaskActions{TaskAction::kReportStarted} : TaskActions();
 }
 
 TaskActions TaskMachine::OnDetached() {
+  has_page_ = false;
   if (phase_ == TaskPhase::kAttached) phase_ = TaskPhase::kUnattached;
   return {};
 }
@@ -109,13 +128,14 @@ void TaskMachine::FollowUnit(const UnitView& unit, Instant now) {
   if (unit.start != unit_start_ || unit.units_done != units_done_) {
     unit_start_ = unit.start;
     units_done_ = unit.units_done;
-    bubble_over_since_ = std::nullopt;
     is_overstay_counted_ = false;
+    cpu_ = absl::ZeroDuration();
     outside_cpu_ = absl::ZeroDuration();
     later_bubbles_ = absl::ZeroDuration();
     cpu_seen_ = unit.task_cpu;
     seen_at_ = now;
   }
+  if (unit.has_main_job) cpu_ += unit.task_cpu - cpu_seen_;
   if (!unit.is_bubble_open) outside_cpu_ += unit.task_cpu - cpu_seen_;
   if (unit.is_bubble_open && !unit.is_in_its_bubble) {
     later_bubbles_ += std::min(now - seen_at_, kLookMax);
@@ -123,21 +143,30 @@ void TaskMachine::FollowUnit(const UnitView& unit, Instant now) {
   cpu_seen_ = unit.task_cpu;
   seen_at_ = now;
 
-  if (!unit.start.has_value() || unit.is_in_its_bubble) {
-    bubble_over_since_ = std::nullopt;
-    return;
-  }
-  if (!bubble_over_since_.has_value()) bubble_over_since_ = now;
+  if (!unit.start.has_value() || is_overstay_counted_) return;
   const absl::Duration grace =
       std::max(limits_.overstay_grace, limits_.overstay_grace_estimates * unit.estimate);
-  if (is_overstay_counted_ || now - *bubble_over_since_ <= grace) return;
+  if (outside_cpu_ <= grace) return;
   is_overstay_counted_ = true;
   ++overstays_;
 }
 
 std::optional<std::string> TaskMachine::FindFault(const UnitView& unit) const {
+  if (!unit.start.has_value() && unit.units_done == 0) {
+    if (cpu_ < limits_.start_cpu_max) return std::nullopt;
+    const std::string used = pipefill::FormatDuration(cpu_);
+    if (has_page_) {
+      return absl::StrCat("the task used ", used,
+                          " of CPU time before its first unit and was killed; do that work inside "
+                          "units, or raise ladder.start_cpu_max of agentd");
+    }
+    return absl::StrCat(
+        "the task used ", used,
+        " of CPU time without asking for a unit and was killed; let it use the SDK, "
+        "or submit it with --process");
+  }
   if (!unit.start.has_value()) {
-    if (unit.units_done == 0 || outside_cpu_ < limits_.freeze_between_after) return std::nullopt;
+    if (outside_cpu_ < limits_.freeze_between_after) return std::nullopt;
     return absl::StrCat("the task used ", pipefill::FormatDuration(outside_cpu_),
                         " of CPU time between two units while no bubble was open and was killed; "
                         "do that work inside units");
@@ -165,12 +194,13 @@ TaskActions TaskMachine::Freeze(std::string reason, Instant now) {
 
 TaskActions TaskMachine::OnUnitSeen(const UnitView& unit, Instant now) {
   if (phase_ == TaskPhase::kFrozen && !unit.has_main_job && !stopped_since_.has_value()) {
-    phase_ = TaskPhase::kAttached;
+    phase_ = has_page_ ? TaskPhase::kAttached : TaskPhase::kUnattached;
+    cpu_ = absl::ZeroDuration();
     outside_cpu_ = absl::ZeroDuration();
     later_bubbles_ = absl::ZeroDuration();
     return {TaskAction::kThaw};
   }
-  if (phase_ != TaskPhase::kAttached) return {};
+  if (phase_ != TaskPhase::kAttached && phase_ != TaskPhase::kUnattached) return {};
   FollowUnit(unit, now);
   std::optional<std::string> fault = FindFault(unit);
   return fault.has_value() ? Freeze(*std::move(fault), now) : TaskActions();
@@ -214,11 +244,11 @@ TaskActions TaskMachine::OnExited(const ProcessExit& exit) {
   } else if (exit.signal != 0) {
     end_ = {.cause = EndCause::kSignalled,
             .signal = exit.signal,
-            .text = absl::StrCat("ended by signal ", exit.signal, LogNote(exit))};
+            .text = DescribeSignal(exit.signal) + Notes(exit)};
   } else {
     end_ = {.cause = EndCause::kExited,
             .exit_code = exit.exit_code,
-            .text = absl::StrCat("exit code ", exit.exit_code, LogNote(exit))};
+            .text = absl::StrCat("exit code ", exit.exit_code, Notes(exit))};
   }
   phase_ = TaskPhase::kEnded;
   return {TaskAction::kReportEnded};
@@ -261,7 +291,7 @@ AttemptEnd TaskMachine::EndOfStopped(const ProcessExit& exit) const {
   return {.cause = stop_cause_,
           .exit_code = exit.exit_code,
           .signal = exit.signal,
-          .text = stop_text_ + LogNote(exit)};
+          .text = stop_text_ + Notes(exit)};
 }
 
 }  // namespace pipefill

@@ -4,7 +4,7 @@
 // Pure.
 //
 //                 started                  attached
-//   kLaunching ------------> kUnattached <----------> kAttached ------> kFrozen
+//   kLaunching ------------> kUnattached <----------> kAttached ------> kFrozen (kUnattached too)
 //       |                        |          detached      |  overran       |
 //       | cannot start           +-----------+------------+----------------+
 //       |                                    | stop asked for, memory cap, frozen too long
@@ -28,16 +28,18 @@
 // comes first on the device, leaves it no CPU time. So the clock of the ladder is the CPU time
 // that the task uses while no bubble is open; for a unit that waits and uses none, it is the time
 // of later bubbles, in each of which it could have ended:
-//   overstay_grace of wall time after the bubble's end     counted once per unit, see overstays()
+//   overstay_grace of CPU time after the bubble's end      counted once per unit, see overstays()
 //   freeze_after of CPU time outside bubbles, in a unit    SIGSTOP, see freezes()
 //   freeze_between_after of it, between two units          SIGSTOP
 //   stuck_after of later bubbles, in one unit              SIGSTOP
 //   stopped_after of wall time stopped by somebody else    SIGSTOP: now it is ours
+//   start_cpu_max of CPU time, before its first unit       SIGSTOP
 //   kill_after of wall time later                          SIGKILL, reported as kSignalled
 // A frozen task goes on if its main job leaves, for then nobody is in its way.
 //
 // Before its first unit, and without a page, a task is held by its scheduling class alone: it may
-// have to load a model.
+// have to load a model. So a program that never attaches has no other bound than start_cpu_max,
+// which counts its time inside bubbles too: nobody else accounts for it.
 #ifndef AGENT_TASKS_TASK_MACHINE_H_
 #define AGENT_TASKS_TASK_MACHINE_H_
 
@@ -68,7 +70,7 @@ using TaskActions = std::vector<TaskAction>;
 struct TaskLimits {
   int64_t memory_bytes = 0;
   int32_t processes_max = 4096;
-  // The larger of the two counts.
+  // The larger of the two counts. CPU time is known to 10 ms.
   absl::Duration overstay_grace = absl::Milliseconds(5);
   double overstay_grace_estimates = 2;
   absl::Duration freeze_after = absl::Seconds(2);
@@ -78,6 +80,8 @@ struct TaskLimits {
   absl::Duration stuck_after = absl::Seconds(60);
   double stuck_after_estimates = 20;
   absl::Duration stopped_after = absl::Seconds(60);
+  // Longer than any loading of a model should take.
+  absl::Duration start_cpu_max = absl::Minutes(5);
   absl::Duration kill_after = absl::Seconds(10);
   absl::Duration kill_again_after = absl::Seconds(1);
 };
@@ -88,7 +92,7 @@ struct StopRequest {
   std::string text = {};
 };
 
-// A look at a task with a page.
+// A look at a task; without a page there are no units.
 struct UnitView {
   std::optional<Instant> start = {};  // of the unit in progress; nothing between units
   int64_t units_done = 0;             // over this page
@@ -105,7 +109,8 @@ class TaskMachine {
 
   // The program runs.
   TaskActions OnStarted();
-  TaskActions OnLaunchFailed(std::string text);
+  // `cause` is kLaunchFailed, or kRefused where it is not the job's fault.
+  TaskActions OnLaunchFailed(std::string text, EndCause cause = EndCause::kLaunchFailed);
   // The task holds its pages / its connection has ended.
   TaskActions OnAttached();
   TaskActions OnDetached();
@@ -115,12 +120,14 @@ class TaskMachine {
   TaskActions OnMemoryKilled(int64_t peak_bytes, Instant now);
   // By number; more than the limit kill.
   TaskActions OnProcessesSeen(int32_t processes, Instant now);
-  // Call every 50 ms or so while the task has a page.
+  // Call every 50 ms or so while the task runs.
   TaskActions OnUnitSeen(const UnitView& unit, Instant now);
   // Call as often: whether the leader is stopped, by whomever.
   TaskActions OnStopSeen(bool is_stopped, Instant now);
   // Call no later than next_tick().
   TaskActions OnTick(Instant now);
+  // So many processes more it wanted to have, and was refused by the kernel for its limit.
+  void OnProcessesDenied(int64_t processes) { processes_denied_ = processes; }
   // The leader is gone.
   TaskActions OnExited(const ProcessExit& exit);
   // It is gone, and nobody knows how it ended.
@@ -128,7 +135,7 @@ class TaskMachine {
 
   TaskPhase phase() const { return phase_; }
   std::optional<Instant> next_tick() const;
-  // Units that outlived their bubble by more than the grace.
+  // Units that used more than the grace of CPU time after their bubble.
   int64_t overstays() const { return overstays_; }
   // Times the task was stopped for standing in the way.
   int64_t freezes() const { return freezes_; }
@@ -146,6 +153,8 @@ class TaskMachine {
   std::optional<std::string> FindFault(const UnitView& unit) const;
   TaskActions Freeze(std::string reason, Instant now);
   AttemptEnd EndOfStopped(const ProcessExit& exit) const;
+  // What else there is to say of the end.
+  std::string Notes(const ProcessExit& exit) const;
 
   const TaskLimits limits_;
   TaskPhase phase_ = TaskPhase::kLaunching;
@@ -160,17 +169,19 @@ class TaskMachine {
   std::string freeze_reason_;
   std::optional<Instant> stopped_since_;  // by somebody else
 
+  bool has_page_ = false;
   // The unit, or the time between two, that OnUnitSeen saw last, and since when.
   std::optional<Instant> unit_start_;
-  int64_t units_done_ = 0;
-  std::optional<Instant> bubble_over_since_;
+  int64_t units_done_ = -1;  // not looked yet
   bool is_overstay_counted_ = false;
-  absl::Duration outside_cpu_;
+  absl::Duration cpu_;          // with a main job
+  absl::Duration outside_cpu_;  // while no bubble was open
   absl::Duration later_bubbles_;
   absl::Duration cpu_seen_;
   Instant seen_at_;
   int64_t overstays_ = 0;
   int64_t freezes_ = 0;
+  int64_t processes_denied_ = 0;
 
   AttemptEnd end_;
 };

@@ -135,7 +135,7 @@ std::vector<Row> StopRows() {
          return machine.OnUnitSeen(Overstaying(absl::Seconds(2)), AtMs(0));
        },
        {{{}, S::kLaunching},
-        {{}, S::kUnattached},
+        {{A::kFreeze}, S::kFrozen},
         {{A::kFreeze}, S::kFrozen},
         {{}, S::kFrozen},
         {{}, S::kStopping},
@@ -236,6 +236,24 @@ TEST(TaskMachineTest, LogThatEndsEarlyIsToldWithTheEnd) {
   EXPECT_EQ(machine.end().text, "exit code 3; its log ends early: write: No space left on device");
 }
 
+TEST(TaskMachineTest, RefusedProcessesAreToldWithTheEnd) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  machine.OnProcessesDenied(12);
+  machine.OnExited({.exit_code = 1});
+  EXPECT_EQ(
+      machine.end().text,
+      "exit code 1; 12 more processes were refused to it, its limit is 4096 (processes_max of "
+      "agentd)");
+}
+
+TEST(TaskMachineTest, KillByAStrangerSaysWhoItMayHaveBeen) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(machine.end().text,
+            "ended by signal 9, which agentd did not send: a person did, or the kernel because the "
+            "node ran out of memory");
+}
+
 TEST(TaskMachineTest, KillOfTheKernelEndsTheWholeTaskForItsMemory) {
   TaskMachine machine = MachineIn(TaskPhase::kUnattached);
   EXPECT_THAT(machine.OnMemoryKilled(kMemoryCap, AtMs(0)), ElementsAre(TaskAction::kKill));
@@ -266,15 +284,25 @@ TEST(TaskMachineTest, CountsAnOverstayOncePerUnitAndOnlyAfterTheGrace) {
   UnitView unit = Overstaying(absl::ZeroDuration());
   unit.estimate = absl::Milliseconds(10);  // grace: 2 x 10 ms
   machine.OnUnitSeen(unit, AtMs(100));
-  machine.OnUnitSeen(unit, AtMs(120));
+  unit.task_cpu = absl::Milliseconds(20);
+  machine.OnUnitSeen(unit, AtMs(150));
   EXPECT_EQ(machine.overstays(), 0);
-  machine.OnUnitSeen(unit, AtMs(121));
+  unit.task_cpu = absl::Milliseconds(30);
+  machine.OnUnitSeen(unit, AtMs(200));
+  unit.task_cpu = absl::Milliseconds(60);
   machine.OnUnitSeen(unit, AtMs(300));
   EXPECT_EQ(machine.overstays(), 1);
   unit.start = AtMs(400);
   machine.OnUnitSeen(unit, AtMs(410));
+  unit.task_cpu = absl::Milliseconds(90);
   machine.OnUnitSeen(unit, AtMs(440));
   EXPECT_EQ(machine.overstays(), 2);
+}
+
+TEST(TaskMachineTest, UnitThatOnlyWaitsForItsCoreAfterItsBubbleIsNoOverstay) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  for (int64_t ms = 0; ms < 10'000; ms += 50) machine.OnUnitSeen(Overstaying({}), AtMs(ms));
+  EXPECT_EQ(machine.overstays(), 0);
 }
 
 TEST(TaskMachineTest, UnitInsideItsBubbleIsNeverAnOverstay) {
@@ -328,10 +356,38 @@ TEST(TaskMachineTest, EveryUnitStartsTheClockBetweenUnitsAgain) {
   EXPECT_EQ(machine.freezes(), 0);
 }
 
-TEST(TaskMachineTest, TaskMayWorkAsLongAsItNeedsBeforeItsFirstUnit) {
-  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+TEST(TaskMachineTest, TaskThatNeverAsksForAUnitIsFrozenThenKilledWithTheReason) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
   machine.OnUnitSeen(Between(0, absl::ZeroDuration()), AtMs(0));
-  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(10)), AtMs(1)), IsEmpty());
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Seconds(299)), AtMs(1)), IsEmpty());
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(5)), AtMs(2)),
+              ElementsAre(TaskAction::kFreeze));
+  EXPECT_THAT(machine.OnTick(AtMs(10'002)), ElementsAre(TaskAction::kKill));
+  machine.OnExited({.signal = 9});
+  EXPECT_EQ(
+      machine.end().text,
+      "the task used 5m0s of CPU time without asking for a unit and was killed; let it use the "
+      "SDK, or submit it with --process");
+}
+
+TEST(TaskMachineTest, TimeBeforeTheFirstUnitIsBoundedInsideBubblesToo) {
+  TaskMachine machine = MachineIn(TaskPhase::kAttached);
+  UnitView in_bubble = Between(0, absl::ZeroDuration());
+  in_bubble.is_bubble_open = true;
+  machine.OnUnitSeen(in_bubble, AtMs(0));
+  in_bubble.task_cpu = absl::Minutes(5);
+  EXPECT_THAT(machine.OnUnitSeen(in_bubble, AtMs(1)), ElementsAre(TaskAction::kFreeze));
+  machine.OnTick(AtMs(11'000));
+  machine.OnExited({.signal = 9});
+  EXPECT_THAT(machine.end().text, HasSubstr("5m0s of CPU time before its first unit"));
+}
+
+TEST(TaskMachineTest, TimeWithoutAMainJobOrUnderAnotherAgentdIsNotHeldAgainstATask) {
+  TaskMachine machine = MachineIn(TaskPhase::kUnattached);
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(10)), AtMs(0)), IsEmpty());
+  UnitView alone = {.has_main_job = false, .task_cpu = absl::Minutes(20)};
+  EXPECT_THAT(machine.OnUnitSeen(alone, AtMs(1)), IsEmpty());
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(24)), AtMs(2)), IsEmpty());
 }
 
 TEST(TaskMachineTest, TaskThatSpinsBetweenUnitsInsideBubblesIsLeftAlone) {
@@ -353,7 +409,7 @@ TEST(TaskMachineTest, UnitThatNeverEndsIsFrozenThenKilledWithTheReason) {
   for (; actions.empty() && ms < 100'000; ms += 50) actions = machine.OnUnitSeen(stuck, AtMs(ms));
   EXPECT_EQ(ms, 60'050);
   EXPECT_THAT(actions, ElementsAre(TaskAction::kFreeze));
-  EXPECT_EQ(machine.overstays(), 1);
+  EXPECT_EQ(machine.overstays(), 0);
   EXPECT_EQ(machine.freezes(), 1);
   EXPECT_THAT(machine.OnTick(AtMs(ms + 10'000)), ElementsAre(TaskAction::kKill));
   machine.OnExited({.signal = 9});
@@ -427,6 +483,13 @@ TEST(TaskMachineTest, FrozenTaskGoesOnWhenItsMainJobLeaves) {
   EXPECT_THAT(machine.OnUnitSeen(alone, AtMs(5)), ElementsAre(TaskAction::kThaw));
   EXPECT_EQ(machine.phase(), TaskPhase::kAttached);
   EXPECT_EQ(machine.next_tick(), std::nullopt);
+}
+
+TEST(TaskMachineTest, TaskThatLostItsPageWhileFrozenGoesOnWithoutOne) {
+  TaskMachine machine = MachineIn(TaskPhase::kFrozen);
+  machine.OnDetached();
+  machine.OnUnitSeen({.has_main_job = false}, AtMs(5));
+  EXPECT_EQ(machine.phase(), TaskPhase::kUnattached);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/tasks/attempt_mark.h"
 #include "agent/tasks/checkpoint_folders.h"
+#include "agent/tasks/exit_record.h"
 #include "client/pages/handshake.h"
 #include "common/log.h"
 #include "common/quantity.h"
@@ -144,6 +145,7 @@ void TaskSupervisor::Release() {
 
 void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
   if (tasks_.contains(spec.key)) return;
+  folders_.MakeRoom(LiveNames());
   TaskLimits limits = options_.limits;
   limits.memory_bytes = spec.memory_bytes;
   Task& task = *tasks_.emplace(spec.key, std::make_unique<Task>(spec, limits)).first->second;
@@ -153,7 +155,9 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
                  task.process->keeper().pid);
     return;
   }
-  Perform(task, task.machine.OnLaunchFailed(std::string(status.message())));
+  // Without a folder of its own the attempt never came to the program.
+  const EndCause cause = task.record.key == spec.key ? EndCause::kLaunchFailed : EndCause::kRefused;
+  Perform(task, task.machine.OnLaunchFailed(std::string(status.message()), cause));
   tasks_.erase(spec.key);
 }
 
@@ -315,6 +319,9 @@ void TaskSupervisor::OnUnitSeen(const AttemptKey& key, UnitView unit) {
 
 void TaskSupervisor::Tick(const ProcessTable* everything) {
   for (auto& [key, task] : tasks_) WatchTask(*task, everything);
+  if (everything != nullptr) {
+    for (auto& [key, task] : tasks_) LookForDenials(*task);
+  }
   // Groups of tasks that have ended, whose last processes were still on their way out then.
   if (everything != nullptr) options_.groups.Sweep(LiveKeys());
 }
@@ -342,6 +349,14 @@ void TaskSupervisor::LookForMemoryKill(Task& task) {
   const int64_t peak_bytes = task.group.ReadMemoryPeak();
   task.use.memory_peak_bytes = std::max(task.use.memory_peak_bytes, peak_bytes);
   Perform(task, task.machine.OnMemoryKilled(peak_bytes, loop_.Now()));
+}
+
+void TaskSupervisor::LookForDenials(Task& task) const {
+  task.use.processes_denied = task.group.CountProcessesDenied();
+  task.machine.OnProcessesDenied(task.use.processes_denied);
+  const int log_error = ReadLogError(folders_.FolderOf(task.spec.key));
+  if (log_error == 0) return;
+  task.use.log_error = std::string(ErrnoStatus(log_error, "write").message());
 }
 
 void TaskSupervisor::Perform(Task& task, const TaskActions& actions) {
@@ -404,10 +419,18 @@ std::set<AttemptKey> TaskSupervisor::LiveKeys() const {
   return keys;
 }
 
+std::set<AttemptFolders::Name> TaskSupervisor::LiveNames() const {
+  std::set<AttemptFolders::Name> names;
+  for (const auto& [key, task] : tasks_) names.emplace(key.job, key.attempt);
+  return names;
+}
+
 void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<ProcessExit>& exit) {
   Task* task = FindTask(key);
   if (task == nullptr) return;
   LookForMemoryKill(*task);
+  LookForDenials(*task);
+  if (exit.has_value() && !exit->log_error.empty()) task->use.log_error = exit->log_error;
   task->group.KillAll();
   const AttemptMark mark = {.fence = key.fence, .socket = options_.socket};
   const int left_over = KillMarked(mark, {}, ReadProcessTable());
@@ -418,11 +441,7 @@ void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<Process
     Perform(*task, exit.has_value() ? task->machine.OnExited(*exit) : task->machine.OnVanished());
   }
   tasks_.erase(key);
-  std::set<AttemptFolders::Name> live_names;
-  for (const auto& [live_key, live_task] : tasks_) {
-    live_names.emplace(live_key.job, live_key.attempt);
-  }
-  folders_.Prune(live_names);
+  folders_.Prune(LiveNames());
 }
 
 void TaskSupervisor::ReportEnd(Task& task) {

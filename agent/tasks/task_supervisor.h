@@ -73,6 +73,9 @@ struct TaskUse {
   // For people: by what the task is held to its cap, and, of a process job, how it is stopped.
   std::string memory_guard = {};
   std::string stopped_by = {};
+  // For people: why its log ends early, if it does.
+  std::string log_error = {};
+  int64_t processes_denied = 0;  // by the kernel, for its limit
 };
 
 // What became of an attempt that the agentd before this one had not done with.
@@ -174,8 +177,10 @@ class TaskSupervisor {
   absl::Status WrapCommand(const TaskGroup& group, LaunchRequest* request) const;
   static void DescribeGuards(Task& task);
   std::set<AttemptKey> LiveKeys() const;
+  std::set<AttemptFolders::Name> LiveNames() const;
   void WatchTask(Task& task, const ProcessTable* everything);
   void LookForMemoryKill(Task& task);
+  void LookForDenials(Task& task) const;
   Task* FindTask(const AttemptKey& key);
 
   EventLoop& loop_;

@@ -141,6 +141,18 @@ TEST_F(TaskSupervisorTest, ReportsCommandThatDoesNotExistAsFailedLaunch) {
   EXPECT_EQ(listener_.started_pid, 0);
 }
 
+TEST_F(TaskSupervisorTest, ReportsAFolderThatCannotBeMadeAsRefusedByTheNode) {
+  // Whoever runs the test may be root, to whom permissions mean nothing.
+  std::filesystem::remove_all(state_dir_);
+  std::ofstream(state_dir_) << "a file";
+  Launch(SpecFor({"true"}));
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kRefused);
+  EXPECT_NE(listener_.end->text, "");
+  EXPECT_EQ(listener_.started_pid, 0);
+  EXPECT_TRUE(supervisor_->is_empty());
+}
+
 TEST_F(TaskSupervisorTest, GivesTaskItsNamesItsPathsAndTheUsersVariables) {
   AttemptSpec spec = SpecFor({"sh", "-c", "env; pwd"});
   spec.env = {{"OMP_NUM_THREADS", "3"}, {"PYTHONPATH", "/home/user/lib"}};

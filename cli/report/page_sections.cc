@@ -35,8 +35,8 @@ std::string TileMarkup(const Tile& tile) {
 
 // The estimate and its interval on a scale of percent, with zero and the budget marked.
 std::string IntervalMarkup(const RatioEstimate& estimate) {
-  const Interval interval =
-      estimate.interval.value_or(Interval{.lo = estimate.change, .hi = estimate.change});
+  const ChangeInterval interval =
+      estimate.interval.value_or(ChangeInterval{.lo = estimate.change, .hi = estimate.change});
   const double lo = std::min(std::floor(interval.lo * 100 - 0.2), -1.0);
   const double hi = std::max(std::ceil(interval.hi * 100 + 0.2), 2.0);
   const auto x = [lo, hi](double percent) { return 8 + (percent - lo) / (hi - lo) * 224; };

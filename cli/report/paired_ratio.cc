@@ -49,8 +49,8 @@ std::optional<RatioEstimate> Estimate(const std::vector<IterationPair>& pairs, u
     changes.push_back(statistic(drawn) - 1);
   }
   std::sort(changes.begin(), changes.end());
-  estimate.interval =
-      Interval{.lo = QuantileOfSorted(changes, 0.025), .hi = QuantileOfSorted(changes, 0.975)};
+  estimate.interval = ChangeInterval{.lo = QuantileOfSorted(changes, 0.025),
+                                     .hi = QuantileOfSorted(changes, 0.975)};
   return estimate;
 }
 

@@ -35,14 +35,14 @@ struct IterationPair {
   double held_out_mean_ns = 0;
 };
 
-struct Interval {
+struct ChangeInterval {
   double lo = 0;
   double hi = 0;
 };
 
 struct RatioEstimate {
-  double change = 0;                 // ratio - 1: 0.01 = filled iterations take 1 % longer
-  std::optional<Interval> interval;  // 95 %; absent with fewer than kPairsMin pairs
+  double change = 0;                       // ratio - 1: 0.01 = filled iterations take 1 % longer
+  std::optional<ChangeInterval> interval;  // 95 %; absent with fewer than kPairsMin pairs
   size_t pairs = 0;
 };
 

@@ -76,6 +76,7 @@ class FakeScheduler : public SchedulerClient {
   absl::StatusOr<v1::GetStatusResponse> GetStatus() override {
     return absl::UnimplementedError("");
   }
+  absl::Status Backup(const BytesVisitor&) override { return absl::UnimplementedError(""); }
 
   std::vector<std::string> nodes = {"n1"};
   std::map<std::string, std::string> traces;

@@ -99,8 +99,12 @@ class Picture {
     std::set<ChunkKind> kinds;
     std::set<size_t> jobs;
     bool has_overrun = false;
+    bool has_hold_out = false;
     for (size_t d = 0; d < devices_; ++d) {
       for (const TimelineWork& work : timeline_.devices[d].work) kinds.insert(work.kind);
+      for (const TimelineIteration& iteration : timeline_.devices[d].iterations) {
+        has_hold_out |= iteration.is_held_out;
+      }
       for (const TimelineUnit& unit : timeline_.devices[d].units) {
         jobs.insert(unit.job);
         has_overrun |= unit.overrun_ns > 0;
@@ -111,14 +115,14 @@ class Picture {
       x = Legend(x, "class=\"forward\"", "main job: forward");
     if (kinds.contains(ChunkKind::kBackward)) x = Legend(x, "class=\"backward\"", "backward");
     if (kinds.contains(ChunkKind::kOptimizer)) x = Legend(x, "class=\"optimizer\"", "optimizer");
-    if (kinds.contains(ChunkKind::kOther)) x = Legend(x, "class=\"other\"", "main job");
+    if (kinds.contains(ChunkKind::kOther)) x = Legend(x, "class=\"other\"", options_.other_work);
     x = Legend(x, "fill=\"url(#idle)\"", "bubble");
     for (size_t job : jobs) {
       x = Legend(x, absl::StrCat("class=\"", JobColour(job), "\""),
                  absl::StrCat("fill job ", timeline_.jobs[job].name));
     }
     if (has_overrun) x = Legend(x, "class=\"overrun\"", "overrun");
-    Legend(x, "class=\"holdout\"", "hold-out iteration");
+    if (has_hold_out) Legend(x, "class=\"holdout\"", "hold-out iteration");
   }
 
   // Bands of hold-outs and borders of iterations: of each device in its row, as stages are out of
@@ -144,7 +148,9 @@ class Picture {
     const TimelineDevice& device = timeline_.devices[d];
     const int top = Top(d);
     Text(16, top + 28, "ink", device.name);
-    Text(16, top + 44, "small muted", absl::StrCat("stage ", device.stage));
+    if (options_.shows_stages) {
+      Text(16, top + 44, "small muted", absl::StrCat("stage ", device.stage));
+    }
     for (const TimelineBubble& bubble : device.bubbles) {
       const double x = X(bubble.begin_ns);
       Rect("fill=\"url(#idle)\"", x, X(bubble.end_ns) - x, top, kRowHeight);

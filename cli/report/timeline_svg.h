@@ -15,6 +15,9 @@ struct SvgOptions {
   std::string title;
   size_t devices_max = 4;  // further ones are left out; a line says so
   int width = 1200;        // pixels
+  // What the legend calls work that is neither forward, backward nor optimizer.
+  std::string other_work = "main job";
+  bool shows_stages = true;  // below the names of devices
 };
 
 // Work of the main job solid, bubbles hatched, units in the colour of their job, overruns red,

@@ -38,6 +38,26 @@ TEST(TimelineSvgTest, DrawsEveryKindOfShapeAndSaysWhatItIs) {
   }
 }
 
+TEST(TimelineSvgTest, TheLegendKnowsHoldOutsOnlyWhereThereAreSome) {
+  Timeline timeline = OneDevice();
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(timeline, {.title = "a run"}), "hold-out iteration"));
+  timeline.devices[0].iterations[0].is_held_out = false;
+  EXPECT_FALSE(absl::StrContains(TimelineSvg(timeline, {.title = "a run"}), "hold-out"));
+}
+
+TEST(TimelineSvgTest, OtherWorkIsCalledAsTheCallerSays) {
+  Timeline timeline = OneDevice();
+  timeline.devices[0].work[0].kind = ChunkKind::kOther;
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(timeline, {.title = "", .other_work = "reduction"}),
+                                "reduction</text>"));
+}
+
+TEST(TimelineSvgTest, StagesAreLeftOutWhereNobodyKnowsThem) {
+  EXPECT_TRUE(absl::StrContains(TimelineSvg(OneDevice(), {.title = ""}), "stage 0"));
+  EXPECT_FALSE(
+      absl::StrContains(TimelineSvg(OneDevice(), {.title = "", .shows_stages = false}), "stage 0"));
+}
+
 TEST(TimelineSvgTest, EscapesNames) {
   Timeline timeline = OneDevice();
   timeline.jobs[0].name = "<script>";

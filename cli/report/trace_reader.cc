@@ -49,6 +49,8 @@ const char* CauseText(v1::EndCause cause) {
       return "cancelled";
     case v1::END_CAUSE_LOST:
       return "lost";
+    case v1::END_CAUSE_REFUSED:
+      return "refused";
     default:
       return "unknown";
   }

@@ -107,6 +107,13 @@ class FakeClient : public SchedulerClient {
     return scheduler_.main_job_settings;
   }
 
+  absl::Status Backup(const BytesVisitor& take) override {
+    for (const std::string& piece : scheduler_.backup) {
+      if (absl::Status taken = take(piece); !taken.ok()) return taken;
+    }
+    return scheduler_.error;
+  }
+
   absl::StatusOr<v1::ListMainJobsResponse> ListMainJobs() override {
     if (!scheduler_.error.ok()) return scheduler_.error;
     return scheduler_.main_jobs;

@@ -43,6 +43,7 @@ struct FakeScheduler {
   v1::MainJobSettings main_job_settings;
   v1::GetStatusResponse status;
   v1::SubmitJobResponse submit_response;
+  std::vector<std::string> backup;  // its pieces
 
   // Every call fails with this, unless it is OK.
   absl::Status error;

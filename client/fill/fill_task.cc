@@ -56,6 +56,7 @@ void FillTask::TakePages(TaskPages pages) {
   window_ = std::move(pages.window);
   task_ = std::move(pages.task);
   stats_before_page_ = stats_;
+  pieces_on_page_ = 0;
   link_.emplace(std::move(pages.connection), std::move(pages.signal), pages.signal_generation);
   turn_page_ = std::move(pages.turn);
   gate_.emplace(window_.As<const WindowPage>(), clock_, futex_);
@@ -354,6 +355,7 @@ void FillTask::FinishUnitAt(uint64_t end_ns, uint64_t cpu_ns) {
                                .is_overrun = gate_.has_value() && !gate_->IsStillOpen(unit_)};
   if (range_.has_value()) {
     elastic_estimates_[label_].OnUnit(size_, measure);
+    pieces_on_page_ += size_;
   } else if (!slices_.has_value()) {
     estimates_[label_].OnUnit(measure);
   }
@@ -370,6 +372,7 @@ void FillTask::Publish(const UnitRecord& unit) {
   uint64_t words[kUnitWords];
   PackUnit(unit, words);
   page()->units.Push(words);
+  page()->pieces_done.store(pieces_on_page_, std::memory_order_relaxed);
   page()->units_done.store(stats_.units - stats_before_page_.units, std::memory_order_relaxed);
   if (saver_ != nullptr) {
     page()->unsaved_ns.store(saver_->unsaved_ns(), std::memory_order_relaxed);

@@ -18,7 +18,8 @@
 // too, of a kind of its own (kSaveLabel), since it takes the processor; writing it to disk is none,
 // for the task would hold the device's turn and use nothing. A save that is due starts where it
 // fits; one that has not fitted for a whole further interval, or that agentd has ordered, starts
-// where the program's next unit would. The last one, before the task leaves, waits kLastSaveWaitNs
+// where the program's next unit would, or in no bubble at all if filling was switched off or the
+// main job has left. The last one, before the task leaves, waits kLastSaveWaitNs
 // for such a bubble and is then done without: the device is being taken away, and agentd's grace
 // runs.
 //
@@ -217,6 +218,7 @@ class FillTask {
   bool in_unit_ = false;
   UnitRecord unit_;  // in progress
   uint64_t unit_cpu_begin_ns_ = 0;
+  uint32_t pieces_on_page_ = 0;  // of elastic units, since the page was new
   pf_task_stats stats_ = {};
   pf_task_stats stats_before_page_ = {};  // agentd counts what came over earlier pages itself
 };

@@ -52,8 +52,10 @@ void FillTask::SaveIfDue() {
     static_cast<void>(counted);
     return;
   }
-  if (!TryStartSave(is_ordered || saver_->is_overdue())) return;
-  const Error counted = RunSave(true);
+  const bool is_in_unit = TryStartSave(is_ordered || saver_->is_overdue());
+  // agentd orders it as well when bubbles have come to an end.
+  if (!is_in_unit && !(is_ordered && gate_->is_off())) return;
+  const Error counted = RunSave(is_in_unit);
   static_cast<void>(counted);
   is_order_served_ = is_ordered;
   turn_->Want(ExpectedNs());

@@ -333,6 +333,19 @@ TEST_F(GatedSavesTest, SavesOnceForEachOrder) {
   EXPECT_EQ(program_.saves, 2);
 }
 
+TEST_F(GatedSavesTest, AnOrderNeedsNoBubbleOnceNothingIsFilledAnyMore) {
+  RunUnits(1);
+  Order(true);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(program_.saves, 0);  // a bubble will come
+  window_->mode.store(static_cast<uint32_t>(FillMode::kReport));
+  const size_t units = Units().size();
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(task_->NextUnit(0, 0), Outcome::kLater);
+  EXPECT_EQ(program_.saves, 1);
+  EXPECT_EQ(Units().size(), units);
+}
+
 TEST_F(GatedSavesTest, SavesBeforeItIsToldToStopInABubbleIfOneIsOpen) {
   RunUnits(3);
   program_.state = "three";

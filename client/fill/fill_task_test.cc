@@ -186,6 +186,21 @@ TEST_F(GatedTest, FillsABubbleToItsEndWithElasticUnits) {
   EXPECT_GE(clock_.now_ns - begin_ns, 8 * kMs - 200 * kUs);  // the smallest unit fits no more
 }
 
+TEST_F(GatedTest, TellsAgentdThePiecesOfElasticUnitsAlone) {
+  OfferBubble(window_.get(), kSlot, 64 * kMs, 60 * kMs);
+  OpenBubble();
+  uint32_t size = 0;
+  ASSERT_EQ(task_->NextElastic(0, {.min = 3, .max = 3}, 0, &size), Outcome::kStarted);
+  RunFor(kMs, kMs);
+  ASSERT_EQ(task_->NextUnit(1, 0), Outcome::kStarted);
+  RunFor(kMs, kMs);
+  ASSERT_EQ(task_->NextElastic(0, {.min = 4, .max = 4}, 0, &size), Outcome::kStarted);
+  EXPECT_EQ(task_page_->pieces_done.load(), 3u);
+  RunFor(kMs, kMs);
+  task_->EndUnit();
+  EXPECT_EQ(task_page_->pieces_done.load(), 7u);
+}
+
 TEST_F(GatedTest, CountsABubbleThatIsTooShortForTheSmallestElasticUnitAsDenied) {
   OfferBubble(window_.get(), kSlot, 100 * kUs, kMs);
   OpenBubble();

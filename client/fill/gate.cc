@@ -16,6 +16,10 @@ bool Gate::needs_signal() const {
   return window_->signal_generation.load(std::memory_order_acquire) != generation_;
 }
 
+bool Gate::is_off() const {
+  return window_->mode.load(std::memory_order_acquire) != static_cast<uint32_t>(FillMode::kFill);
+}
+
 std::optional<Opening> Gate::Look() {
   early_ns_ = 0;
   if (signal_ == nullptr || needs_signal()) return std::nullopt;

@@ -65,6 +65,10 @@ class Gate {
   // Whether agentd means another signal page than the one set here. Then the gate is closed.
   bool needs_signal() const;
 
+  // No bubble of this device will be filled for now, whatever its length: there is no main job, or
+  // its filling is switched off or paused.
+  bool is_off() const;
+
   // What is open now; nullopt: nothing, or nothing may be filled at all.
   std::optional<Opening> Look();
   // Whether a unit of `length_ns` may start in it.

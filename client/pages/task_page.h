@@ -20,7 +20,7 @@ struct UnitRecord {
   uint64_t latest_start_ns = 0;  // the offset that was allowed
   uint64_t estimate_ns = 0;      // the length that was expected
   uint32_t seq = 0;              // signal word before the gate decided
-  uint32_t seq_after = 0;        // and after it had taken start_ns: equal, or the unit did not start
+  uint32_t seq_after = 0;  // and after it had taken start_ns: equal, or the unit did not start
   uint32_t slot = 0;
   uint32_t generation = 0;  // which signal page, see WindowPage::signal_generation
 };
@@ -58,32 +58,34 @@ inline UnitRecord UnpackUnit(const uint64_t (&words)[kUnitWords]) {
 //   kStarting -> kWaiting <-> kInUnit;  any -> kDone
 enum class TaskState : uint32_t { kStarting = 0, kWaiting = 1, kInUnit = 2, kDone = 3 };
 
-inline constexpr uint32_t kCheckpointHooks = 1;    // the task can save
-inline constexpr uint32_t kCheckpointResumed = 2;  // and has gone on from the work of another attempt
+inline constexpr uint32_t kCheckpointHooks = 1;  // the task can save
+inline constexpr uint32_t kCheckpointResumed =
+    2;  // and has gone on from the work of another attempt
 
 struct TaskPage {
   PageHeader header;
-  PageField<uint32_t> state;      // a TaskState
-  PageField<uint32_t> last_slot;  // bubble slot of the unit in progress or done last
-  PageField<uint64_t> unit_start_ns;  // of the unit in progress; 0 = none
+  PageField<uint32_t> state;             // a TaskState
+  PageField<uint32_t> last_slot;         // bubble slot of the unit in progress or done last
+  PageField<uint64_t> unit_start_ns;     // of the unit in progress; 0 = none
   PageField<uint64_t> unit_estimate_ns;  // what the gate expects of the next unit
   PageField<uint64_t> units_done;
   PageField<uint64_t> bubbles_denied;  // offered bubbles in which no unit of this task fitted
   // Checkpoints: numbers of the whole attempt, also if it had other pages before this one.
   PageField<uint32_t> checkpoint_flags;  // bits of kCheckpoint*
-  PageField<uint32_t> checkpoint_padding;
+  PageField<uint32_t> pieces_done;       // of elastic units, modulo 2^32
   PageField<uint64_t> saves_done;
   PageField<uint64_t> saves_failed;
-  PageField<uint64_t> save_end_ns;    // of the last one that was done; 0 = none yet
-  PageField<uint64_t> save_cost_ns;   // its unit, and writing it to disk
-  PageField<uint64_t> unsaved_ns;     // CPU time of units since then: what a crash would cost
-  PageField<uint64_t> resumed_fence;  // of the attempt that saved what this one went on from
-  PageField<uint64_t> resumed_number;  // which of its saves that was, from 1
+  PageField<uint64_t> save_end_ns;        // of the last one that was done; 0 = none yet
+  PageField<uint64_t> save_cost_ns;       // its unit, and writing it to disk
+  PageField<uint64_t> unsaved_ns;         // CPU time of units since then: what a crash would cost
+  PageField<uint64_t> resumed_fence;      // of the attempt that saved what this one went on from
+  PageField<uint64_t> resumed_number;     // which of its saves that was, from 1
   PageField<uint64_t> resumed_useful_ns;  // work that was in it, over all attempts
   PageRing<kUnitWords, kUnitRecords> units;
 };
 static_assert(offsetof(TaskPage, state) == 16);
 static_assert(offsetof(TaskPage, unit_start_ns) == 24);
+static_assert(offsetof(TaskPage, pieces_done) == 60);
 static_assert(offsetof(TaskPage, units) == 128);
 
 }  // namespace pipefill

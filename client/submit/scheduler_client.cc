@@ -23,6 +23,8 @@
 namespace pipefill {
 namespace {
 
+// For all of a large store over a slow network.
+constexpr absl::Duration kBackupTimeout = absl::Hours(1);
 // A page of a thousand jobs with the largest specs fits.
 constexpr int kReceiveMaxBytes = 128 << 20;
 
@@ -119,6 +121,20 @@ class GrpcSchedulerClient : public SchedulerClient {
 
   absl::StatusOr<v1::GetStatusResponse> GetStatus() override {
     return Call(&Stub::GetStatus, v1::GetStatusRequest());
+  }
+
+  absl::Status Backup(const BytesVisitor& take) override {
+    grpc::ClientContext context;
+    context.set_deadline(
+        gpr_time_from_nanos(absl::ToInt64Nanoseconds(kBackupTimeout), GPR_TIMESPAN));
+    const auto stream = stub_->Backup(&context, v1::BackupRequest());
+    v1::BackupChunk chunk;
+    absl::Status taken;
+    while (taken.ok() && stream->Read(&chunk)) taken = take(chunk.data());
+    if (!taken.ok()) context.TryCancel();
+    const grpc::Status status = stream->Finish();
+    if (!taken.ok()) return taken;
+    return status.ok() ? absl::OkStatus() : InOurWords(status, kBackupTimeout);
   }
 
  private:

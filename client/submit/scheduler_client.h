@@ -52,6 +52,10 @@ class SchedulerClient {
       const v1::UpdateMainJobRequest& request) = 0;
   virtual absl::StatusOr<v1::ListMainJobsResponse> ListMainJobs() = 0;
   virtual absl::StatusOr<v1::GetStatusResponse> GetStatus() = 0;
+  // Hands the bytes of a backup to `take`, in order; ends with its first error. Is not tried again.
+  // Only after OK they are complete.
+  using BytesVisitor = std::function<absl::Status(absl::string_view bytes)>;
+  virtual absl::Status Backup(const BytesVisitor& take) = 0;
 };
 
 struct SchedulerClientOptions {

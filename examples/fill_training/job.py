@@ -1,10 +1,13 @@
 """Fill job: trains a small classifier on the licence texts of this machine, one optimizer step a
-unit, and writes its loss curve to a file.
+unit or a part of one, and writes its loss curve to a file.
 
     pipefill submit --name classify -- python3 examples/fill_training/job.py --result r.json
 
 Without agentd it runs alone and gives the same curve, bit for bit. Killed or moved, it goes on where it
 was: with its weights, its optimizer, its counters, and its file as long as it was then.
+
+The batch_size of a configuration that schedulerd has chosen bounds the windows of a unit. It does not change the
+curve: gradients add up over the same few windows at a time, in the same order, whatever a unit takes in.
 """
 
 import argparse
@@ -13,7 +16,7 @@ import json
 import os
 import pathlib
 import sys
-from typing import Dict
+from typing import Dict, Iterator, NamedTuple, Optional
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(_ROOT / "examples"), str(_ROOT / "bazel-bin" / "client" / "python" / "site")]
@@ -42,6 +45,18 @@ def parse_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+# Windows whose gradients are computed at a time.
+_PART_WINDOWS = 4
+
+
+class Piece(NamedTuple):
+    """What one unit does of an optimizer step: the parts [begin, end)."""
+    step: int
+    begin: int
+    end: int
+    is_last: bool
+
+
 class Training:
     """Thread-compatible."""
 
@@ -51,20 +66,42 @@ class Training:
         self._model = classifier.Classifier(self._windows.classes, options.seed)
         self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=options.learning_rate)
         self._samples = options.samples
+        self._batch = None  # of the step in progress
+        self._loss = 0.0
         self.steps_done = 0
         self.evaluated = 0  # of held_out
         self._right = 0
         self.held_out = list(self._windows.held_out_batches(options.samples))
 
-    def step(self, number: int) -> float:
-        """Returns the loss before the step."""
-        buckets, labels = self._windows.training_batch(number, self._samples)
-        loss = nn.functional.cross_entropy(self._model(buckets), labels)
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+    def pieces(self, steps: int, windows_max: int) -> Iterator[Piece]:
+        """Of all steps that are left of `steps`, with at most `windows_max` windows each, one part at least."""
+        parts = -(-self._samples // _PART_WINDOWS)
+        size = max(1, windows_max // _PART_WINDOWS)
+        for step in range(self.steps_done, steps):
+            for begin in range(0, parts, size):
+                end = min(begin + size, parts)
+                yield Piece(step, begin, end, end == parts)
+
+    def run(self, piece: Piece) -> Optional[float]:
+        """Returns the loss before the step once all of it is done."""
+        if piece.begin == 0:
+            self._batch = self._windows.training_batch(piece.step, self._samples)
+            self._loss = 0.0
+            self._optimizer.zero_grad(set_to_none=True)
+        for part in range(piece.begin, piece.end):
+            self._run_part(part)
+        if not piece.is_last:
+            return None
         self._optimizer.step()
         self.steps_done += 1
-        return loss.item()
+        return self._loss
+
+    def _run_part(self, part: int) -> None:
+        windows = slice(part * _PART_WINDOWS, (part + 1) * _PART_WINDOWS)
+        buckets, labels = self._batch.buckets[windows], self._batch.labels[windows]
+        loss = nn.functional.cross_entropy(self._model(buckets), labels, reduction="sum") / self._samples
+        loss.backward()
+        self._loss += loss.item()
 
     def evaluate(self, windows: classifier.Windows) -> None:
         with torch.no_grad():
@@ -100,9 +137,14 @@ def main() -> int:
     task = pipefill.FillTask()
     training.checkpoint(task)
     kept_file = functools.partial(pipefill.OutputFile, task=task)
+    windows_max = pipefill.task_config().get("batch_size") or options.samples
     with job_result.Output(job_result.output_path(options, ".losses"), kept_file) as output:
-        for number in pipefill.fill(range(training.steps_done, options.steps), task=task):
-            output.write(line({"step": number, "loss": training.step(number).hex()}))
+        for piece in pipefill.fill(training.pieces(options.steps, windows_max), task=task):
+            loss = training.run(piece)
+            if loss is not None:
+                output.write(line({"step": piece.step, "loss": loss.hex()}))
+            # Gradients are in no checkpoint: nothing is saved amid a step.
+            task.hold_saves(not piece.is_last)
         for windows in pipefill.fill(training.held_out[training.evaluated:], label=1, task=task):
             training.evaluate(windows)
         output.write(line({"accuracy": training.accuracy.hex()}))

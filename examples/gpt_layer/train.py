@@ -23,14 +23,16 @@ import arithmetic  # noqa: E402
 
 arithmetic.prepare(os.environ)  # before torch is loaded
 
+import pipefill  # noqa: E402
 import pipefill.torch  # noqa: E402
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import job_result  # noqa: E402
 import licence_texts  # noqa: E402
 from data import VOCABULARY, Corpus  # noqa: E402
-from model import build_stage  # noqa: E402
+from model import Block, build_stage  # noqa: E402
 from model_size import ModelSize  # noqa: E402
 
 _SIZE = ModelSize(layers=4, width=64, heads=4, length=64, vocabulary=VOCABULARY)
@@ -44,7 +46,28 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=4, help="of one step, 64 tokens each")
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--recompute", action="store_true", help="activations of a block in the backward pass, which "
+                        "saves memory; also if the chosen configuration says so")
     return parser.parse_args()
+
+
+class Recomputed(nn.Module):
+    """A block that keeps no activations: its forward runs again in the backward pass, with the same result."""
+
+    def __init__(self, block: nn.Module):
+        super().__init__()
+        self._block = block
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(self._block, x, use_reentrant=False)
+
+
+def recompute_blocks(model: nn.Sequential) -> nn.Sequential:
+    return nn.Sequential(*(Recomputed(part) if isinstance(part, Block) else part for part in model))
+
+
+def is_recomputing(options: argparse.Namespace) -> bool:
+    return options.recompute or pipefill.task_config().get("memory_saving") == "checkpointing"
 
 
 def line(value: Dict[str, object]) -> bytes:
@@ -64,6 +87,8 @@ def main() -> int:
     torch.use_deterministic_algorithms(True)
     corpus = Corpus([t.content for t in licence_texts.read_texts()], _SIZE.length, options.seed)
     model = build_stage(_SIZE, 0, 1, options.seed)
+    if is_recomputing(options):
+        model = recompute_blocks(model)
     loss_of = nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, foreach=True)
 

@@ -38,6 +38,8 @@ def parse_options(arguments: List[str]) -> argparse.Namespace:
                         help="core of each stage; default: the first cores this process may use; "
                         "'none' leaves the stages unpinned")
     parser.add_argument("--name", default="gpt", help="of the main job, for pipefill")
+    parser.add_argument("--free-memory", action="store_true",
+                        help="free what is not needed in bubbles, as far as that costs nothing")
     parser.add_argument("--no-pipefill", action="store_true", help="do not attach to pipefill")
     options = parser.parse_args(arguments)
     layers = SIZES[options.size].layers

@@ -84,6 +84,7 @@ class StageTraining:
             (options.samples, size.length, size.width)))
         self._optimizer = torch.optim.AdamW(module.parameters(), lr=options.learning_rate)
         self._times: List[IterationTime] = []
+        self._memory: Dict[str, object] = {}  # what frees it, by what it frees
 
     def run(self) -> None:
         with contextlib.ExitStack() as closing:
@@ -93,6 +94,8 @@ class StageTraining:
                 self._train_once(iteration, loss_file)
             if job is not None:
                 job.detach()
+            for what, freed in self._memory.items():
+                print(f"stage {self._stage}: {what}: {freed.reason}", flush=True)
             self._validate(loss_file)
             self._report_times()
 
@@ -102,7 +105,12 @@ class StageTraining:
         import pipefill  # only here: without it the example needs nothing but torch
         job = pipefill.attach(self._options.name, rank=self._stage, ranks=self._options.stages,
                               stage=self._stage, stages=self._options.stages)
+        if self._options.free_memory:
+            from pipefill import torch_memory
+            self._memory["optimizer state"] = torch_memory.keep_state_on_host(self._optimizer, job)
         job.watch(self._pipeline, self._optimizer)
+        if self._options.free_memory:
+            self._memory["spare memory"] = torch_memory.release_spare(job)
         return job
 
     def _train_once(self, iteration: int, loss_file: Optional[TextIO]) -> None:

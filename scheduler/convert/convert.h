@@ -8,10 +8,13 @@
 #include "common/instant.h"
 #include "planner/plan.h"
 #include "proto/agent.pb.h"
+#include "proto/scheduler.pb.h"
 #include "proto/types.pb.h"
 #include "scheduler/core/device.h"
 #include "scheduler/core/job.h"
 #include "scheduler/core/main_job.h"
+#include "scheduler/core/tenant_table.h"
+#include "scheduler/core/why.h"
 
 namespace pipefill::scheduler {
 
@@ -32,6 +35,8 @@ v1::Device ToProto(const Device& from);
 v1::BubbleStats ToProto(const BubbleStats& from);
 v1::MainJobSettings ToProto(const MainJobSettings& from);
 
+v1::PendingDetail ToProto(const WaitDetail& from);
+v1::TenantStatus ToProto(const TenantUse& from);
 // With the reasons of `plan`, if the job waits, as they read at `now`.
 v1::Job ToProto(const Job& from, const Plan& plan, Instant now);
 

@@ -46,6 +46,9 @@ void FillAllFields(Message* message, int* next) {
       case FieldDescriptor::CPPTYPE_UINT32:
         reflection->SetUInt32(message, field, static_cast<uint32_t>(value));
         break;
+      case FieldDescriptor::CPPTYPE_BOOL:
+        reflection->SetBool(message, field, true);
+        break;
       case FieldDescriptor::CPPTYPE_DOUBLE:
         reflection->SetDouble(message, field, value);
         break;
@@ -92,6 +95,8 @@ TEST(ConvertTest, EnvironmentSurvives) {
   v1::JobSpec spec;
   (*spec.mutable_env())["A"] = "1";
   (*spec.mutable_env())["B"] = "2";
+  spec.set_tenant("default");
+  spec.set_min_runtime_ns(0);
   EXPECT_TRUE(MessageDifferencer::Equals(ToProto(FromProto(spec)), spec));
 }
 
@@ -102,6 +107,7 @@ TEST(ConvertTest, DeviceWithoutMainRankStaysWithout) {
 // All values of an enum survive; an unknown one becomes UNSPECIFIED.
 TEST(ConvertTest, EndCausesSurvive) {
   for (int value = v1::EndCause_MIN; value <= v1::EndCause_MAX; ++value) {
+    if (!v1::EndCause_IsValid(value)) continue;
     const auto cause = static_cast<v1::EndCause>(value);
     EXPECT_EQ(ToProto(FromProto(cause)), cause);
   }
@@ -147,20 +153,41 @@ TEST(ConvertJobTest, PhasesBecomeTheStatesThatUsersKnow) {
   }
 }
 
+// What a plan leaves when a job that needs 100 waits for the reason.
+Plan PlanFor(PendingCode code) {
+  Plan plan;
+  plan.last_job = JobId(1000);
+  PlanNumbers& numbers = plan.numbers;
+  if (code == PendingCode::kNoAgent) return plan;
+  numbers.devices = 1;
+  if (code == PendingCode::kNoMainJob) return plan;
+  numbers.devices_filled = 1;
+  if (code == PendingCode::kInfeasible) return plan;
+  numbers.largest_bytes = int64_t{1} << 50;
+  if (code == PendingCode::kQuarantine) numbers.devices_quarantined = 1;
+  if (code == PendingCode::kMemory) numbers.best_device = {"a", "cpu0"};
+  if (code == PendingCode::kQuota) plan.tenants["default"] = {.resident = 1, .resident_max = 1};
+  return plan;
+}
+
 TEST(ConvertJobTest, WaitingJobCarriesCodeAndText) {
   const std::vector<std::pair<PendingCode, v1::PendingReasonCode>> expected = {
       {PendingCode::kBackOff, v1::PENDING_REASON_BACK_OFF},
+      {PendingCode::kReserved, v1::PENDING_REASON_RESERVED},
       {PendingCode::kNoAgent, v1::PENDING_REASON_NO_AGENT},
       {PendingCode::kNoMainJob, v1::PENDING_REASON_NO_MAIN_JOB},
+      {PendingCode::kInfeasible, v1::PENDING_REASON_INFEASIBLE},
+      {PendingCode::kQuarantine, v1::PENDING_REASON_QUARANTINE},
+      {PendingCode::kQuota, v1::PENDING_REASON_QUOTA},
       {PendingCode::kResidentLimit, v1::PENDING_REASON_RESIDENT_LIMIT},
-      {PendingCode::kMemory, v1::PENDING_REASON_MEMORY}};
+      {PendingCode::kMemory, v1::PENDING_REASON_MEMORY},
+      {PendingCode::kNoBubbleFits, v1::PENDING_REASON_NO_BUBBLE_FITS}};
   for (const auto& [code, proto_code] : expected) {
-    Plan plan;
-    plan.reasons.resize(1);
-    plan.reasons[0].code = code;
-    plan.reasons[0].not_before = AtSecond(2);
-    plan.waiting = {{JobId(17), 0}};
-    const v1::Job job = ToProto(JobIn(JobPhase::kPending), plan, AtSecond(1));
+    Job waiting = JobIn(JobPhase::kPending);
+    waiting.memory_bytes = 100;
+    if (code == PendingCode::kBackOff) waiting.not_before = AtSecond(2);
+    if (code == PendingCode::kReserved) waiting.reserved = Reservation{{"a", "cpu0"}, AtSecond(2)};
+    const v1::Job job = ToProto(waiting, PlanFor(code), AtSecond(1));
     EXPECT_EQ(job.pending_reason(), proto_code);
     EXPECT_NE(job.pending_text(), "");
   }
@@ -169,6 +196,12 @@ TEST(ConvertJobTest, WaitingJobCarriesCodeAndText) {
 TEST(ConvertJobTest, JobThatNoPlanHasSeenIsNotPlannedYet) {
   const v1::Job job = ToProto(JobIn(JobPhase::kPending), Plan(), Instant());
   EXPECT_EQ(job.pending_reason(), v1::PENDING_REASON_NOT_PLANNED_YET);
+}
+
+TEST(ConvertJobTest, SaysWhoseProfileItGoesBy) {
+  Job job = JobIn(JobPhase::kPending);
+  job.profile.source = "learned by job 12";
+  EXPECT_EQ(ToProto(job, Plan(), Instant()).profile_source(), "learned by job 12");
 }
 
 TEST(ConvertJobTest, RunningJobHasNoPendingReason) {

@@ -33,7 +33,8 @@ struct LaunchAttempt {
   std::shared_ptr<const JobSpec> spec;
   int64_t memory_bytes = 0;  // its cap, in place of the spec's
   absl::Time job_submitted_at;
-  std::string configuration = {};  // of the spec's profile; empty = none
+  // What the task is told to do; nullopt = nothing.
+  std::optional<Configuration> configuration = std::nullopt;
 };
 
 struct StopAttempt {

@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
+#include "scheduler/core/job_forecast.h"
+#include "scheduler/core/work_left.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -14,6 +16,23 @@ namespace {
 const LiveAttempts& NoAttempts() {
   static const auto* const kNone = new LiveAttempts;
   return *kNone;
+}
+
+int32_t ResidentOn(const std::vector<Device>& devices, const DeviceKey& key) {
+  const auto device = std::find_if(devices.begin(), devices.end(),
+                                   [&](const Device& known) { return known.key == key; });
+  return device == devices.end() ? 0 : device->resident;
+}
+
+// `resident`: tasks on its device.
+void MoveMarks(Instant now, int32_t resident, Attempt* attempt) {
+  const ProgressMark mark = {attempt->progress, now};
+  ProgressMark& newer = attempt->newer_mark;
+  if (resident != attempt->mark_resident) newer.at = std::nullopt;
+  attempt->mark_resident = resident;
+  if (newer.at.has_value() && now - *newer.at < kMarkEvery) return;
+  attempt->older_mark = newer.at.has_value() ? newer : mark;
+  newer = mark;
 }
 
 }  // namespace
@@ -30,8 +49,7 @@ AttemptKey ClusterState::NextAttempt(JobId job) const {
 absl::StatusOr<const Job*> ClusterState::FindJob(JobId id) const {
   const Job* job = jobs_.Find(id);
   if (job != nullptr) return job;
-  return absl::NotFoundError(
-      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+  return JobNotFound(id, jobs_.last_id());
 }
 
 absl::StatusOr<std::optional<JobId>> ClusterState::FindSubmission(const std::string& key,
@@ -77,27 +95,58 @@ JobCounts ClusterState::counts() const {
       .pending = pending, .running = live_count_, .ended = jobs_.size() - pending - live_count_};
 }
 
-ClusterSnapshot ClusterState::Snapshot(Instant now) const {
+ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
   ClusterSnapshot snapshot;
-  snapshot.now = now;
+  snapshot.now = time.now;
   for (const auto& [name, node] : nodes_.nodes()) {
-    if (!IsHeard(*node, now)) continue;
-    for (size_t i = 0; i < node->devices.size(); ++i) {
-      snapshot.devices.push_back(SnapshotOf(*node, i));
+    for (DeviceSnapshot& device : SnapshotNode(name, time.now)) {
+      snapshot.devices.push_back(std::move(device));
     }
   }
   snapshot.pending.reserve(pending_.size());
-  for (JobId id : pending_) {
-    const Job& job = *jobs_.Find(id);
-    snapshot.pending.push_back({id, job.memory_bytes, job.not_before, job.move_to});
-  }
+  for (JobId id : pending_) snapshot.pending.push_back(*SnapshotPending(id, time));
+  snapshot.tenants = tenants_.Snapshot(time.wall);
   return snapshot;
 }
 
-DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device) const {
+std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, Instant now) const {
+  std::vector<DeviceSnapshot> devices;
+  const Node* node = nodes_.Find(name);
+  if (node == nullptr || !IsHeard(*node, now)) return devices;
+  for (size_t i = 0; i < node->devices.size(); ++i) devices.push_back(SnapshotOf(*node, i, now));
+  return devices;
+}
+
+std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
+  if (!pending_.contains(id)) return std::nullopt;
+  const Job& job = *jobs_.Find(id);
+  PendingJob pending{.id = id,
+                     .memory_bytes = job.memory_bytes,
+                     .not_before = job.not_before,
+                     .preferred = job.move_to,
+                     .needs = job.needs,
+                     .priority = job.spec->priority,
+                     .tenant = job.spec->tenant,
+                     .seconds_left = SecondsLeft(job),
+                     .deadline = std::nullopt,
+                     .reserved = job.reserved};
+  // Far enough away not to overflow.
+  constexpr absl::Duration kFar = absl::Hours(24 * 365 * 100);
+  if (job.spec->deadline.has_value()) {
+    pending.deadline = time.now + std::clamp(*job.spec->deadline - time.wall, -kFar, kFar);
+  }
+  return pending;
+}
+
+DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant now) const {
   DeviceSnapshot snapshot = SnapshotDevice(node, device, LiveAttemptsOf(node.name));
+  snapshot.is_quarantined = refusals_.Find(node.name, now) != nullptr;
+  for (const ResidentTask& task : snapshot.residents) {
+    snapshot.load_seconds += SecondsLeft(*jobs_.Find(task.job)).value_or(0);
+  }
   const std::optional<MainRank>& rank = node.devices[device].main_rank;
   const bool is_paused = rank.has_value() && main_jobs_.SettingsOf(rank->main_job).is_paused;
+  snapshot.room = RoomOf(node, snapshot.key);
   // A task that is put there would hold memory and do nothing.
   if (is_paused && snapshot.main_job == MainJobUse::kFilled) {
     snapshot.main_job = MainJobUse::kMeasured;
@@ -116,8 +165,7 @@ std::optional<Instant> ClusterState::NextDeadline() const {
 }
 
 bool ClusterState::IsHeard(const Node& node, Instant now) const {
-  return node.is_connected() &&
-         now - node.heard_at <= limits_.agent_lost_after - limits_.agent_lease;
+  return node.is_connected() && now <= HeardUntil(node);
 }
 
 std::vector<std::string> ClusterState::HeardNodes(Instant now) const {
@@ -156,6 +204,8 @@ void ClusterState::Apply(const Event& event, const EventTime& time) {
 }
 
 void ClusterState::FinishReplay(Instant now) {
+  // Those of the journal are of any age.
+  refusals_.ClearAll();
   for (const auto& [node, live] : live_by_node_) {
     if (!live.empty()) nodes_.Expect(node, now);
   }
@@ -164,12 +214,26 @@ void ClusterState::FinishReplay(Instant now) {
 void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   const std::optional<JobPhase> next = NextPhase(job.phase, input);
   CHECK(next.has_value());
-  if (job.phase == JobPhase::kPending) pending_.erase(job.id);
+  changes_.jobs.insert(job.id);
+  if (job.phase == JobPhase::kPending) {
+    pending_.erase(job.id);
+    tenants_.AddPending(job.spec->tenant, -1);
+  }
   if (HasLiveAttempt(job.phase)) --live_count_;
   job.phase = *next;
-  if (job.phase == JobPhase::kPending) pending_.insert(job.id);
+  if (job.phase == JobPhase::kPending) {
+    pending_.insert(job.id);
+    tenants_.AddPending(job.spec->tenant, 1);
+  }
   if (HasLiveAttempt(job.phase)) ++live_count_;
-  if (IsTerminal(job.phase) && !job.ended_at.has_value()) job.ended_at = time.wall;
+  if (!IsTerminal(job.phase) || job.ended_at.has_value()) return;
+  job.ended_at = time.wall;
+  ended_.emplace(time.wall, job.id);
+}
+
+void ClusterState::TakeUpProfile(Job& job) const {
+  job.profile = profiles_.ProfileFor(*job.spec);
+  job.needs = NeedsOf(job.profile);
 }
 
 void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) {
@@ -180,8 +244,12 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.spec = std::make_shared<const JobSpec>(event.spec);
   job.memory_bytes = event.spec.memory_bytes;
   job.submitted_at = time.wall;
+  TakeUpProfile(job);
+  if (!job.spec->profile.configurations.empty()) profiles_.OnGiven(job);
   jobs_.Add(std::move(job));
   pending_.insert(event.job);
+  tenants_.AddPending(event.spec.tenant, 1);
+  changes_.jobs.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
 }
 
@@ -189,16 +257,39 @@ void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& tim
   Job& job = jobs_.Edit(event.job);
   job.is_cancel_requested = true;
   Move(job, JobInput::kCancelRequested, time);
+  if (HasLiveAttempt(job.phase)) Leave(job);
 }
 
 void ClusterState::ApplyEvent(const MoveRequested& event, const EventTime& /*time*/) {
-  jobs_.Edit(event.job).move_to = event.to;
+  Job& job = jobs_.Edit(event.job);
+  job.move_to = event.to;
+  Leave(job);
+}
+
+void ClusterState::ApplyEvent(const EvictionRequested& event, const EventTime& time) {
+  Job& victim = jobs_.Edit(event.victim.job);
+  victim.attempts.back().evicted_for = event.beneficiary;
+  Leave(victim);
+  const DeviceKey device = victim.live_attempt().device;
+  jobs_.Edit(event.beneficiary).reserved = {device, time.now + limits_.eviction_hold};
+  changes_.jobs.insert(event.beneficiary);
+}
+
+LiveAttempt& ClusterState::LiveEntryOf(const Job& job) {
+  const Attempt& attempt = job.live_attempt();
+  return live_by_node_[attempt.device.node][attempt.fence];
+}
+
+void ClusterState::Leave(const Job& job) {
+  LiveEntryOf(job).is_leaving = true;
+  changes_.nodes.insert(job.live_attempt().device.node);
 }
 
 void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time) {
   Job& job = jobs_.Edit(event.attempt.job);
   job.not_before = std::nullopt;
   job.move_to = std::nullopt;
+  job.reserved = std::nullopt;
   Attempt& attempt = job.attempts.emplace_back();
   attempt.number = event.attempt.attempt;
   attempt.fence = event.attempt.fence;
@@ -207,8 +298,14 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
   attempt.placed_at = time.wall;
   Move(job, JobInput::kPlaced, time);
   last_fence_ = event.attempt.fence;
-  live_by_node_[event.device.node][event.attempt.fence] = {event.attempt, event.device,
-                                                           job.memory_bytes, false};
+  live_by_node_[event.device.node][event.attempt.fence] = {
+      .key = event.attempt,
+      .device = event.device,
+      .memory_bytes = job.memory_bytes,
+      .priority = job.spec->priority,
+      .may_be_evicted = job.spec->is_evictable};
+  tenants_.AddResident(job.spec->tenant, 1);
+  changes_.nodes.insert(event.device.node);
 }
 
 void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time) {
@@ -217,7 +314,12 @@ void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time
   attempt.state = AttemptState::kRunning;
   if (!attempt.started_at.has_value()) attempt.started_at = time.wall;
   Move(job, JobInput::kStarted, time);
-  live_by_node_[attempt.device.node][attempt.fence].is_started = true;
+  LiveAttempt& live = LiveEntryOf(job);
+  if (!live.is_started) live.evictable_at = time.now + job.spec->min_runtime;
+  live.is_started = true;
+  job.refusals = 0;
+  refusals_.Clear(attempt.device.node);
+  changes_.nodes.insert(attempt.device.node);
   nodes_.Account(attempt.device.node, attempt.fence);
 }
 
@@ -227,6 +329,9 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   attempt.state = AttemptState::kEnded;
   attempt.end = event.end;
   attempt.ended_at = time.wall;
+  tenants_.AddLiveUse(job.spec->tenant, -attempt.progress.unit_cpu_in_bubble_ns);
+  tenants_.AddUse(job.spec->tenant, event.useful_ns, time.wall);
+  tenants_.AddResident(job.spec->tenant, -1);
   if (event.progress != FillProgress{}) attempt.progress = event.progress;
   const JobInput input = InputForEnd(job, event);
   if (event.larger_memory_bytes > job.memory_bytes) {
@@ -239,6 +344,18 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
       job.not_before = time.now + BackOffAfter(job.failures, limits_.back_off);
     }
   }
+  if (job.profile.is_learned || job.profile.profile->configurations.empty()) {
+    profiles_.OnLearned(job);
+    if (job.phase == JobPhase::kPending) TakeUpProfile(job);
+  }
+  if (event.end.cause == EndCause::kRefused) {
+    refusals_.Note(attempt.device.node, event.end.text, time.now);
+    ++job.refusals;
+    if (job.phase == JobPhase::kPending) {
+      job.not_before = time.now + BackOffAfter(job.refusals, limits_.back_off);
+    }
+  }
+  changes_.nodes.insert(attempt.device.node);
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);
   live->second.erase(attempt.fence);
@@ -247,9 +364,20 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
 
 void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*time*/) {
   main_jobs_.Set(event.settings);
+  for (const auto& [name, node] : nodes_.nodes()) changes_.nodes.insert(name);
+}
+
+void ClusterState::ApplyEvent(const HistoryDropped& event, const EventTime& /*time*/) {
+  for (JobId id : event.jobs) {
+    const Job& job = *jobs_.Find(id);
+    if (!job.key.empty()) jobs_by_key_.erase(job.key);
+    ended_.erase({*job.ended_at, id});
+    jobs_.Drop(id);
+  }
 }
 
 void ClusterState::ApplyEvent(const AgentRegistered& event, const EventTime& time) {
+  changes_.nodes.insert(event.node);
   nodes_.Register(event, LiveAttemptsOf(event.node), limits_.agent_lost_after, time.now);
 }
 
@@ -257,20 +385,32 @@ void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time)
   const std::string node = nodes_.FindBySession(event.session)->name;
   const LiveAttempts& live = LiveAttemptsOf(node);
   nodes_.Report(event, live, time.now);
+  changes_.nodes.insert(node);
   for (const auto& [key, progress] : event.progress) {
     auto it = live.find(key.fence);
     if (it == live.end()) continue;
-    Attempt& attempt = jobs_.Edit(it->second.key.job).attempts.back();
+    Job& job = jobs_.Edit(it->second.key.job);
+    Attempt& attempt = job.attempts.back();
+    tenants_.AddLiveUse(job.spec->tenant,
+                        progress.unit_cpu_in_bubble_ns - attempt.progress.unit_cpu_in_bubble_ns);
     attempt.progress = progress;
+    const bool has_settled = attempt.settled.units >= kUnitsToSettle;
+    if (!has_settled && progress.units >= kUnitsToSettle) attempt.settled = progress;
+    attempt.progress_at = time.now;
+    const int32_t resident = ResidentOn(event.devices, attempt.device);
+    if (attempt.settled.units > 0) MoveMarks(time.now, resident, &attempt);
   }
 }
 
 void ClusterState::ApplyEvent(const AgentDisconnected& event, const EventTime& /*time*/) {
+  const Node* node = nodes_.FindBySession(event.session);
+  if (node != nullptr) changes_.nodes.insert(node->name);
   nodes_.Disconnect(event.session);
 }
 
 void ClusterState::ApplyEvent(const AgentLost& event, const EventTime& /*time*/) {
   nodes_.Remove(event.node);
+  changes_.nodes.insert(event.node);
 }
 
 }  // namespace pipefill::scheduler

@@ -15,8 +15,10 @@
 #define SCHEDULER_CORE_CLUSTER_STATE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -32,12 +34,18 @@
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
+#include "scheduler/core/profile_book.h"
+#include "scheduler/core/refusal_table.h"
+#include "scheduler/core/tenant_table.h"
 
 namespace pipefill::scheduler {
 
 struct ClusterLimits {
   // Jobs that the store may hold, ended ones included.
   int64_t jobs_max = 1'000'000;
+  // How long, by the wall clock, and how many jobs are known after their end.
+  absl::Duration history_keep = absl::Hours(720);
+  int64_t history_jobs_max = 500'000;
   // Main jobs for which something may be set. An agent is told all of it as it dials in, so this
   // must stay well below what a stream queues.
   size_t main_jobs_max = 512;
@@ -46,6 +54,18 @@ struct ClusterLimits {
   // Silence after which an agent is given up, and after which an attempt that it does not name is.
   absl::Duration agent_lost_after = absl::Seconds(15);
   BackOff back_off;
+  std::vector<TenantLimits> tenants = {};
+  // After which used device time counts half, between tenants.
+  absl::Duration fair_half_life = absl::Hours(1);
+  RefusalLimits refusals = {};
+  // How long a place is kept for the job that tasks were evicted for.
+  absl::Duration eviction_hold = absl::Seconds(30);
+};
+
+// What has changed, as far as plans are concerned, since it was last asked for.
+struct PlanChanges {
+  absl::btree_set<std::string> nodes;
+  absl::btree_set<JobId> jobs;
 };
 
 struct JobCounts {
@@ -54,13 +74,29 @@ struct JobCounts {
   int64_t ended = 0;
 };
 
+// The durable state at one moment; never changes.
+struct DurableState {
+  JobTableView jobs;
+  JobId next_job_id;
+  Fence last_fence;
+  std::shared_ptr<const MainJobMap> main_jobs;
+  std::vector<TenantUsed> tenants;
+  std::vector<ProfileBook::Record> profiles;
+};
+
+// NotFound; says whether the job was there once. `last` is the newest id that was given.
+absl::Status JobNotFound(JobId id, JobId last);
+
 // What the end of its live attempt means to the job.
 JobInput InputForEnd(const Job& job, const AttemptEnded& event);
 
 class ClusterState {
  public:
   explicit ClusterState(const ClusterLimits& limits)
-      : limits_(limits), main_jobs_(limits.main_jobs_max) {}
+      : limits_(limits),
+        main_jobs_(limits.main_jobs_max),
+        tenants_(limits.tenants, limits.fair_half_life),
+        refusals_(limits.refusals) {}
 
   // Whether `event` may be applied. Codes: NotFound (no such job), FailedPrecondition (the state
   // forbids it), AlreadyExists (key in use), ResourceExhausted (a limit, named), Aborted (stale: a
@@ -68,12 +104,31 @@ class ClusterState {
   absl::Status Check(const Event& event, Instant now) const;
   // The part of Check that depends on durable state only; what a journal's event must pass.
   absl::Status CheckReplay(const Event& event) const;
+  // The parts of Check for a submission: whether the store can take so many more jobs, and whether
+  // any device could ever hold one like that.
+  absl::Status CheckRoomFor(int64_t jobs) const;
+  absl::Status CheckSpec(const JobSpec& spec) const;
   // REQUIRES: Check (in replay: CheckReplay) has just said OK.
   void Apply(const Event& event, const EventTime& time);
   // Call once after replay: agents with live attempts have from `now` on to dial in.
   void FinishReplay(Instant now);
 
-  JobId next_job_id() const { return JobId(jobs_.size() + 1); }
+  // --- Snapshots, see journal/snapshot.h ---
+
+  DurableState Durable();
+  // Into a state that has seen no event. Jobs come in the order of their ids, and go by their
+  // specs' own profile unless they bring another. DataLoss if such a job cannot be.
+  absl::Status RestoreJob(Job job, Instant now);
+  // After the jobs. DataLoss if a job has a larger id or fence.
+  absl::Status RestoreCounters(JobId next_job_id, Fence last_fence);
+  void RestoreMainJob(const MainJobSettings& settings) { main_jobs_.Set(settings); }
+  void RestoreTenant(const TenantUsed& used) { tenants_.Restore(used); }
+  void RestoreProfile(const ProfileBook::Record& record) { profiles_.Restore(record); }
+
+  // Ended jobs that are to leave the history at `wall`, the oldest ends first, at most `limit`.
+  std::vector<JobId> ExpiredJobs(absl::Time wall, size_t limit) const;
+
+  JobId next_job_id() const { return JobId(jobs_.last_id().value() + 1); }
   // The key of the job's next attempt. REQUIRES: the job exists.
   AttemptKey NextAttempt(JobId job) const;
 
@@ -85,6 +140,8 @@ class ClusterState {
                                                       const JobSpec& spec) const;
   const NodeTable& nodes() const { return nodes_; }
   const MainJobTable& main_jobs() const { return main_jobs_; }
+  const TenantTable& tenants() const { return tenants_; }
+  const RefusalTable& refusals() const { return refusals_; }
   // The cap with which a job is tried again after an attempt that ended as out of memory: twice
   // that of the attempt, or as much as the largest device with a main job to fill can give, if that
   // is at least a quarter more. 0 if the attempt ended otherwise, was that second try already, or
@@ -95,7 +152,17 @@ class ClusterState {
   JobCounts counts() const;
   bool has_pending() const { return !pending_.empty(); }
 
-  ClusterSnapshot Snapshot(Instant now) const;
+  // All that a plan depends on. For few devices: plans are fed by changes.
+  ClusterSnapshot Snapshot(const EventTime& time) const;
+  PlanChanges TakePlanChanges() { return std::exchange(changes_, PlanChanges()); }
+  // The devices of a connected node that was heard of lately; else none.
+  std::vector<DeviceSnapshot> SnapshotNode(const std::string& node, Instant now) const;
+  // nullopt if the job does not wait.
+  std::optional<PendingJob> SnapshotPending(JobId job, const EventTime& time) const;
+  // When the node stops to count as heard of, if nothing is heard until then.
+  Instant HeardUntil(const Node& node) const {
+    return node.heard_at + (limits_.agent_lost_after - limits_.agent_lease);
+  }
   JobTableView SnapshotJobs() { return jobs_.Snapshot(); }
 
   // --- Silence ---
@@ -116,20 +183,24 @@ class ClusterState {
   absl::Status CheckLive(const AttemptKey& key) const;
   absl::Status CheckCancel(JobId job) const;
   absl::Status CheckMove(JobId job) const;
+  absl::Status CheckEvictionReplay(const EvictionRequested& event) const;
+  absl::Status CheckEviction(const EvictionRequested& event, Instant now) const;
   absl::Status CheckSubmissionReplay(const JobSubmitted& event) const;
-  absl::Status CheckSubmission(const JobSubmitted& event) const;
   absl::Status CheckPlacementReplay(const AttemptPlaced& event) const;
   absl::Status CheckPlacement(const AttemptPlaced& event, Instant now) const;
   absl::Status CheckMainJob(const MainJobUpdated& event) const;
+  absl::Status CheckDrop(const HistoryDropped& event) const;
   absl::Status CheckRegistration(const AgentRegistered& event, Instant now) const;
 
   void ApplyEvent(const JobSubmitted& event, const EventTime& time);
   void ApplyEvent(const CancelRequested& event, const EventTime& time);
   void ApplyEvent(const MoveRequested& event, const EventTime& time);
+  void ApplyEvent(const EvictionRequested& event, const EventTime& time);
   void ApplyEvent(const AttemptPlaced& event, const EventTime& time);
   void ApplyEvent(const AttemptStarted& event, const EventTime& time);
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);
   void ApplyEvent(const MainJobUpdated& event, const EventTime& time);
+  void ApplyEvent(const HistoryDropped& event, const EventTime& time);
   void ApplyEvent(const AgentRegistered& event, const EventTime& time);
   void ApplyEvent(const AgentReported& event, const EventTime& time);
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
@@ -137,19 +208,31 @@ class ClusterState {
 
   bool IsHeard(const Node& node, Instant now) const;
   // One of the node's devices as the planner sees it.
-  DeviceSnapshot SnapshotOf(const Node& node, size_t device) const;
-  // Moves the job, and keeps `pending_` and `counts_` in step.
+  DeviceSnapshot SnapshotOf(const Node& node, size_t device, Instant now) const;
+  // Its entry in live_by_node_. REQUIRES: the job has a live attempt.
+  LiveAttempt& LiveEntryOf(const Job& job);
+  void Leave(const Job& job);
+  // Moves the job, and keeps `pending_`, `ended_` and `live_count_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
+  void RestoreLive(const Job& job, Instant now);
+  // The profile of the job's next attempt.
+  void TakeUpProfile(Job& job) const;
 
   const ClusterLimits limits_;
   JobTable jobs_;
   absl::btree_map<std::string, JobId> jobs_by_key_;
   absl::btree_set<JobId> pending_;
+  // By the wall clock, which may jump: the oldest end leaves first.
+  absl::btree_set<std::pair<absl::Time, JobId>> ended_;
   int64_t live_count_ = 0;
   Fence last_fence_;
   absl::btree_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;
   MainJobTable main_jobs_;
+  ProfileBook profiles_;
+  TenantTable tenants_;
+  RefusalTable refusals_;
+  PlanChanges changes_;
 };
 
 }  // namespace pipefill::scheduler

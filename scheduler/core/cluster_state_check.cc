@@ -7,6 +7,8 @@
 #include "absl/strings/str_join.h"
 #include "common/quantity.h"
 #include "common/status.h"
+#include "planner/eviction.h"
+#include "planner/feasibility.h"
 #include "scheduler/core/cluster_state.h"
 
 namespace pipefill::scheduler {
@@ -33,13 +35,19 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
   RETURN_IF_ERROR(CheckReplay(event));
   return std::visit(
       Overloaded{
-          [&](const JobSubmitted& e) { return CheckSubmission(e); },
+          [&](const JobSubmitted& e) {
+            RETURN_IF_ERROR(CheckRoomFor(1));
+            RETURN_IF_ERROR(tenants_.CheckSubmission(e.spec.tenant));
+            return CheckSpec(e.spec);
+          },
           [&](const CancelRequested&) { return absl::OkStatus(); },
           [&](const MoveRequested&) { return absl::OkStatus(); },
+          [&](const EvictionRequested& e) { return CheckEviction(e, now); },
           [&](const AttemptPlaced& e) { return CheckPlacement(e, now); },
           [&](const AttemptStarted&) { return absl::OkStatus(); },
           [&](const AttemptEnded&) { return absl::OkStatus(); },
           [&](const MainJobUpdated& e) { return CheckMainJob(e); },
+          [&](const HistoryDropped&) { return absl::OkStatus(); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -59,10 +67,12 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
                         [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
                         [&](const CancelRequested& e) { return CheckCancel(e.job); },
                         [&](const MoveRequested& e) { return CheckMove(e.job); },
+                        [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
                         [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
                         [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
                         [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
                         [&](const MainJobUpdated&) { return absl::OkStatus(); },
+                        [&](const HistoryDropped& e) { return CheckDrop(e); },
                         [&](const AgentRegistered&) { return absl::OkStatus(); },
                         [&](const AgentReported&) { return absl::OkStatus(); },
                         [&](const AgentDisconnected&) { return absl::OkStatus(); },
@@ -104,19 +114,41 @@ absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) cons
   return absl::OkStatus();
 }
 
-absl::Status ClusterState::CheckSubmission(const JobSubmitted& event) const {
-  if (jobs_.size() >= limits_.jobs_max) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the store holds ", jobs_.size(),
-                     " jobs, which is its limit; raise jobs_max in the configuration"));
-  }
+absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
+  if (jobs_.size() + jobs <= limits_.jobs_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the store holds ", jobs_.size(), " jobs and may hold ", limits_.jobs_max,
+                   "; raise jobs_max, or lower history_jobs_max, in the configuration"));
+}
+
+absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
   const Device* largest = FindLargestDevice(nodes_);
-  if (largest == nullptr || event.spec.memory_bytes <= largest->memory_bytes) {
+  if (largest == nullptr || spec.may_be_infeasible || spec.memory_bytes <= largest->memory_bytes) {
     return absl::OkStatus();
   }
   return absl::ResourceExhaustedError(absl::StrCat(
-      "memory ", FormatBytes(event.spec.memory_bytes), " is more than any device has: largest is ",
-      FormatBytes(largest->memory_bytes), " (", Describe(largest->key), "); ask for less"));
+      "memory ", FormatBytes(spec.memory_bytes), " is more than any device has: largest is ",
+      FormatBytes(largest->memory_bytes), " (", Describe(largest->key),
+      "); ask for less, or let it wait for a larger one with --allow-infeasible"));
+}
+
+absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {
+  RETURN_IF_ERROR(CheckLive(event.victim));
+  ASSIGN_OR_RETURN(const Job* beneficiary, FindJob(event.beneficiary));
+  if (beneficiary->phase == JobPhase::kPending) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat("job ", event.beneficiary.value(), " is ",
+                                         PhaseName(beneficiary->phase), ", not pending"));
+}
+
+absl::Status ClusterState::CheckEviction(const EvictionRequested& event, Instant now) const {
+  const Job& victim = *jobs_.Find(event.victim.job);
+  const LiveAttempt& live =
+      LiveAttemptsOf(victim.live_attempt().device.node).at(event.victim.fence);
+  if (MayEvict(jobs_.Find(event.beneficiary)->spec->priority, ResidentOf(live), now)) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("job ", victim.id.value(), " may not be evicted for job ",
+                                         event.beneficiary.value(), " any more"));
 }
 
 absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) const {
@@ -144,10 +176,9 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
     return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
   }
   const DeviceSnapshot left =
-      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()));
+      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()), now);
   const int64_t need_bytes = jobs_.Find(event.attempt.job)->memory_bytes;
-  if (left.main_job != MainJobUse::kFilled || !left.has_seat() ||
-      need_bytes > left.memory_free_bytes) {
+  if (!IsOpen(left) || need_bytes > left.memory_free_bytes) {
     return absl::AbortedError(
         absl::StrCat(Describe(event.device), " cannot take job ", event.attempt.job.value(),
                      " any more: resident=", left.resident, "/", left.resident_limit,
@@ -169,6 +200,20 @@ absl::Status ClusterState::CheckMainJob(const MainJobUpdated& event) const {
   return absl::ResourceExhaustedError(
       absl::StrCat("something is set for ", limits_.main_jobs_max,
                    " main jobs, which is the limit; unset what ended ones do not need any more"));
+}
+
+absl::Status ClusterState::CheckDrop(const HistoryDropped& event) const {
+  JobId last;
+  for (JobId id : event.jobs) {
+    ASSIGN_OR_RETURN(const Job* job, FindJob(id));
+    if (!IsTerminal(job->phase)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", id.value(), " is ", PhaseName(job->phase), "; it stays"));
+    }
+    if (id <= last) return absl::InvalidArgumentError("dropped jobs are not in order of their ids");
+    last = id;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ClusterState::CheckRegistration(const AgentRegistered& event, Instant now) const {

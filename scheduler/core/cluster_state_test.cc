@@ -261,17 +261,65 @@ TEST_F(ClusterStateTest, ProgressGoesToTheLiveAttempt) {
   EXPECT_EQ(Get(job).live_attempt().progress.units, 5);
 }
 
+TEST_F(ClusterStateTest, FirstReportWithEnoughUnitsIsWhereTheAttemptSettled) {
+  Register({FilledDevice("a", "cpu0")});
+  const JobId job = Submit();
+  const AttemptKey key = Place(job);
+  for (const int64_t units : {kUnitsToSettle - 1, kUnitsToSettle + 6, kUnitsToSettle + 50}) {
+    AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+    report.progress = {{key, FillProgress{.units = units, .unit_cpu_ns = 7 * units}}};
+    ASSERT_TRUE(Admit(report).ok());
+  }
+  EXPECT_EQ(Get(job).live_attempt().settled.units, kUnitsToSettle + 6);
+  EXPECT_EQ(Get(job).live_attempt().settled.unit_cpu_ns, 7 * (kUnitsToSettle + 6));
+  EXPECT_EQ(Get(job).live_attempt().progress.units, kUnitsToSettle + 50);
+}
+
+TEST_F(ClusterStateTest, OlderMarkIsSomeSecondsOld) {
+  Register({FilledDevice("a", "cpu0")});
+  const JobId job = Submit();
+  const AttemptKey key = Place(job);
+  for (int second = 1; second <= 30; ++second) {
+    AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+    report.progress = {{key, FillProgress{.units = 100 * second}}};
+    ASSERT_TRUE(state_.Check(report, AtSecond(second)).ok());
+    state_.Apply(report, TimeAt(second));
+    const Attempt& attempt = Get(job).live_attempt();
+    ASSERT_TRUE(attempt.older_mark.at.has_value());
+    const absl::Duration age = attempt.progress_at - *attempt.older_mark.at;
+    EXPECT_LE(age, 2 * kMarkEvery);
+    if (second > 8) {
+      EXPECT_GE(age, kMarkEvery);
+    }
+  }
+}
+
+TEST_F(ClusterStateTest, MarksBeginAnewWhenAnotherTaskComesToTheDevice) {
+  Register({FilledDevice("a", "cpu0", 2)});
+  const JobId job = Submit();
+  const AttemptKey key = Place(job);
+  for (int second = 1; second <= 12; ++second) {
+    Device device = FilledDevice("a", "cpu0", 2);
+    device.resident = second < 12 ? 1 : 2;
+    AgentReported report = ReportFrom(1, {device});
+    report.progress = {{key, FillProgress{.units = 100 * second}}};
+    ASSERT_TRUE(state_.Check(report, AtSecond(second)).ok());
+    state_.Apply(report, TimeAt(second));
+  }
+  EXPECT_EQ(Get(job).live_attempt().older_mark.at, AtSecond(12));
+}
+
 TEST_F(ClusterStateTest, SnapshotHoldsHeardNodesAndPendingJobsInOrder) {
   Register({FilledDevice("a", "cpu1"), FilledDevice("a", "cpu0")});
   Submit(kMiB);
   Submit(2 * kMiB);
 
-  const ClusterSnapshot snapshot = state_.Snapshot(AtSecond(1));
+  const ClusterSnapshot snapshot = state_.Snapshot(TimeAt(1));
   ASSERT_EQ(snapshot.devices.size(), 2U);
   EXPECT_EQ(snapshot.devices[0].key.name, "cpu0");
   ASSERT_EQ(snapshot.pending.size(), 2U);
   EXPECT_EQ(snapshot.pending[1].memory_bytes, 2 * kMiB);
-  EXPECT_THAT(state_.Snapshot(AtSecond(5.1)).devices, IsEmpty());
+  EXPECT_THAT(state_.Snapshot(TimeAt(5.1)).devices, IsEmpty());
 }
 
 // --- Agents ---

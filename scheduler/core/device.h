@@ -103,6 +103,7 @@ struct BubbleStats {
   int64_t units = 0;
   int64_t overruns = 0;
   BubbleOffer offer = BubbleOffer::kUnknown;
+  int64_t earliest_start_ns = 0;
 };
 
 }  // namespace pipefill::scheduler

@@ -3,7 +3,8 @@
 // state again.
 //
 // A new durable event needs: an alternative here, a record in proto/journal.proto, a conversion in
-// journal/record.cc, Check and Apply in cluster_state.cc, a line in log_event.cc.
+// journal/record.cc, Check and Apply in cluster_state.cc, a line in log_event.cc, its place in
+// journal/replay_property_test.cc; and what it changes must be in journal/snapshot.cc.
 //
 // Pure.
 #ifndef SCHEDULER_CORE_EVENT_H_
@@ -44,6 +45,12 @@ struct MoveRequested {
   DeviceKey to;
 };
 
+// The attempt is to be stopped so that another job, of higher priority, can have its place.
+struct EvictionRequested {
+  AttemptKey victim;
+  JobId beneficiary;
+};
+
 struct AttemptPlaced {
   AttemptKey attempt;
   DeviceKey device;
@@ -62,13 +69,21 @@ struct AttemptEnded {
   // uses up no retry; 0 = it is not. Part of the event, because it hangs on devices, which replay
   // does not have.
   int64_t larger_memory_bytes = 0;
-  // As the agent saw it last; the only part that is not durable.
+  // CPU time of its units inside bubbles: what its tenant has used.
+  int64_t useful_ns = 0;
+  // As the agent saw it last. Durable is only what is learned from: units, their time, the
+  // estimate.
   FillProgress progress;
 };
 
 // A user changed what is set for a main job; these are the settings after it.
 struct MainJobUpdated {
   MainJobSettings settings;
+};
+
+// Ended jobs leave the history. Their ids are never given again; their keys are free.
+struct HistoryDropped {
+  std::vector<JobId> jobs;  // not empty
 };
 
 // --- Soft ---
@@ -101,9 +116,10 @@ struct AgentLost {
   std::string node;
 };
 
-using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, AttemptPlaced,
-                           AttemptStarted, AttemptEnded, MainJobUpdated, AgentRegistered,
-                           AgentReported, AgentDisconnected, AgentLost>;
+using Event =
+    std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested, AttemptPlaced,
+                 AttemptStarted, AttemptEnded, MainJobUpdated, HistoryDropped, AgentRegistered,
+                 AgentReported, AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/quantity.h"
+#include "planner/feasibility.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -24,40 +25,89 @@ std::string ExplainBackOff(const PendingReason& reason, Instant now) {
 }
 
 std::string ExplainNoMainJob(const PendingReason& reason) {
-  std::string text = absl::StrCat("none of ", Count(reason.devices, "device"),
+  std::string text = absl::StrCat("none of ", Count(reason.numbers.devices, "device"),
                                   " has a main job whose bubbles may be filled");
-  if (reason.devices_measured > 0) {
-    absl::StrAppend(&text, " (", Count(reason.devices_measured, "main rank"),
+  if (reason.numbers.devices_measured > 0) {
+    absl::StrAppend(&text, " (", Count(reason.numbers.devices_measured, "main rank"),
                     " in mode off or report, or paused: see `pipefill main`)");
   }
   return absl::StrCat(text, "; starts when a training run attaches in mode fill");
 }
 
 std::string ExplainResidentLimit(const PendingReason& reason) {
-  return absl::StrCat("all ", Count(reason.devices_filled, "device"),
-                      " with a main job are taken: ", reason.resident, " of ",
-                      reason.resident_limit, " seats; starts when a task ends");
+  return absl::StrCat("all ", Count(reason.numbers.devices_filled, "device"),
+                      " with a main job are taken: ", reason.numbers.resident, " of ",
+                      reason.numbers.resident_limit, " seats; starts when a task ends");
+}
+
+std::string ExplainInfeasible(const PendingReason& reason) {
+  return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
+                      ", more than any connected device with a main job has: largest is ",
+                      FormatBytes(reason.numbers.largest_bytes), " (",
+                      Describe(reason.numbers.largest_device), ")");
 }
 
 std::string ExplainMemory(const PendingReason& reason) {
-  if (reason.need_bytes > reason.largest_bytes) {
-    return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
-                        ", more than any connected device with a main job has: largest is ",
-                        FormatBytes(reason.largest_bytes), " (", Describe(reason.largest_device),
-                        ")");
-  }
   return absl::StrCat("needs ", FormatBytes(reason.need_bytes),
                       "; the most that is free on a device with a free seat is ",
-                      FormatBytes(reason.best_free_bytes), " (", Describe(reason.best_device), ")");
+                      FormatBytes(reason.numbers.best_free_bytes), " (",
+                      Describe(reason.numbers.best_device), ")");
+}
+
+std::string ExplainQuota(const PendingReason& reason) {
+  return absl::StrCat("its tenant, ", reason.tenant, ", has ", reason.tenant_resident, " of ",
+                      Count(reason.tenant_resident_max, "task"), "; starts when one ends");
+}
+
+std::string ExplainReserved(const PendingReason& reason, Instant now) {
+  const absl::Duration left = std::max(reason.reserved->until - now, absl::ZeroDuration());
+  return absl::StrCat("a place is being made for it by eviction (",
+                      Describe(reason.reserved->device), "), and kept for ",
+                      pipefill::FormatDuration(left));
+}
+
+// "its shortest units take up to 8 ms, the longest that may start there take 3 ms".
+std::string Shortage(const PendingReason& reason) {
+  const UnitNeed& need = reason.need_unit;
+  const BubbleRoom& room = reason.misfit.room;
+  if (need.unit_ns > room.longest_unit_ns) {
+    return absl::StrCat("its shortest units take up to ",
+                        pipefill::FormatDuration(absl::Nanoseconds(need.unit_ns)),
+                        ", the longest that may start there take ",
+                        pipefill::FormatDuration(absl::Nanoseconds(room.longest_unit_ns)));
+  }
+  const int64_t cap_bytes = reason.need_bytes;
+  const bool is_resident = need.resident_bytes > std::min(room.least_bytes, cap_bytes);
+  const int64_t need_bytes = is_resident ? need.resident_bytes : need.peak_bytes;
+  const int64_t room_bytes = is_resident ? room.least_bytes : room.most_bytes;
+  return absl::StrCat("the smallest one needs ", FormatBytes(need_bytes), ", and ",
+                      room_bytes < cap_bytes
+                          ? absl::StrCat(FormatBytes(room_bytes), " is free in them")
+                          : absl::StrCat("the job's cap is ", FormatBytes(cap_bytes)));
+}
+
+std::string ExplainNoBubbleFits(const PendingReason& reason) {
+  return absl::StrCat("no configuration of its profile fits the bubbles of any device: ",
+                      Shortage(reason), " (", Describe(reason.misfit.device), ")");
 }
 
 }  // namespace
 
-std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now) {
-  const std::optional<size_t> place = plan.PlaceInLine(job);
-  if (!place.has_value()) return "accepted; the next planning pass looks at it";
-  return absl::StrCat(ExplainReason(plan.reasons[plan.waiting[*place].reason], now), "; ",
-                      *place + 1, " of ", plan.waiting.size(), " in line");
+std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant now) {
+  if (job.id > plan.last_job) return std::nullopt;
+  return ExplainWaiting({.id = job.id,
+                         .memory_bytes = job.memory_bytes,
+                         .not_before = job.not_before,
+                         .needs = job.needs,
+                         .tenant = job.spec->tenant,
+                         .reserved = job.reserved},
+                        plan, now);
+}
+
+std::string ExplainWaitingJob(const Job& job, const Plan& plan, Instant now) {
+  const std::optional<PendingReason> reason = ReasonOf(job, plan, now);
+  if (!reason.has_value()) return "accepted; the next planning pass looks at it";
+  return ExplainReason(*reason, now);
 }
 
 std::string ExplainReason(const PendingReason& reason, Instant now) {
@@ -72,6 +122,18 @@ std::string ExplainReason(const PendingReason& reason, Instant now) {
       return ExplainResidentLimit(reason);
     case PendingCode::kMemory:
       return ExplainMemory(reason);
+    case PendingCode::kNoBubbleFits:
+      return ExplainNoBubbleFits(reason);
+    case PendingCode::kInfeasible:
+      return ExplainInfeasible(reason);
+    case PendingCode::kQuota:
+      return ExplainQuota(reason);
+    case PendingCode::kReserved:
+      return ExplainReserved(reason, now);
+    case PendingCode::kQuarantine:
+      return absl::StrCat("all ", Count(reason.numbers.devices_filled, "device"),
+                          " with a main job are of nodes that refused launches lately; they are "
+                          "tried again by themselves (see `pipefill nodes`)");
   }
   return "";
 }
@@ -93,6 +155,8 @@ std::string ExplainEnd(const AttemptEnd& end) {
       return "stopped on request";
     case EndCause::kLost:
       return "lost with its agent";
+    case EndCause::kRefused:
+      return "refused by its node";
   }
   return "";
 }

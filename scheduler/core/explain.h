@@ -4,6 +4,7 @@
 #ifndef SCHEDULER_CORE_EXPLAIN_H_
 #define SCHEDULER_CORE_EXPLAIN_H_
 
+#include <optional>
 #include <string>
 
 #include "common/instant.h"
@@ -12,11 +13,11 @@
 
 namespace pipefill::scheduler {
 
-// The reason and the place in line:
-//   "needs 2 GiB; the most that is free on a device with a free seat is 512 MiB (node a, cpu0); 3
-//   of 17 in line"
-std::string ExplainWaitingJob(const Plan& plan, JobId job, Instant now);
-// Without the place in line.
+// Why `job` waits, from what the plan left; nullopt if the plan has not looked at it.
+std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant now);
+// The same in words:
+//   "needs 2 GiB; the most that is free on a device with a free seat is 512 MiB (node a, cpu0)"
+std::string ExplainWaitingJob(const Job& job, const Plan& plan, Instant now);
 std::string ExplainReason(const PendingReason& reason, Instant now);
 
 // What the agent says of it; if it says nothing, the cause: "exit code 3", "ended by signal 9".

@@ -41,6 +41,12 @@ struct JobSpec {
   int32_t retries = 0;
   FillProfile profile;  // CheckProfile accepts it; empty = nothing is known
   FillWay way = FillWay::kSdk;
+  int32_t priority = 0;  // higher ones go first
+  std::string tenant = "default";
+  std::optional<absl::Time> deadline = std::nullopt;
+  absl::Duration min_runtime = absl::ZeroDuration();  // an attempt is not evicted before
+  bool is_evictable = true;
+  bool may_be_infeasible = false;  // waits, even if no device is large enough
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -63,7 +69,8 @@ struct AttemptEnd {
   friend bool operator==(const AttemptEnd&, const AttemptEnd&) = default;
 };
 
-// What the units of an attempt have done, as the agent last reported it. Not durable.
+// What the units of an attempt have done, as the agent last reported it. Of an ended attempt units,
+// unit_cpu_ns and unit_estimate_ns are durable; nothing else is.
 struct FillProgress {
   int64_t units = 0;
   int64_t unit_cpu_ns = 0;
@@ -79,16 +86,39 @@ struct FillProgress {
   int64_t freezes = 0;
   std::string memory_guard = {};
   std::string stopped_by = {};
+  std::string log_error = {};
+  int64_t processes_denied = 0;
   int64_t checkpoints = 0;
   int64_t checkpoint_failures = 0;
   int64_t checkpoint_ns = 0;
   int64_t checkpoint_unix_ns = 0;
   std::string resumed_from = {};
+  int64_t pieces = 0;
 
   friend bool operator==(const FillProgress&, const FillProgress&) = default;
 };
 
+// What a job goes by that may have been submitted without a profile; see ProfileBook.
+struct JobProfile {
+  std::shared_ptr<const FillProfile> profile = std::make_shared<const FillProfile>();
+  std::string source = {};         // "learned by job 12"; empty = the job's own, or none
+  bool is_of_this_content = true;  // or of a job that only has the same name
+  bool is_learned = false;         // from units in bubbles, not measured alone
+
+  friend bool operator==(const JobProfile& a, const JobProfile& b) {
+    return *a.profile == *b.profile && a.source == b.source &&
+           a.is_of_this_content == b.is_of_this_content && a.is_learned == b.is_learned;
+  }
+};
+
 enum class AttemptState { kStarting, kRunning, kEnded };
+
+struct ProgressMark {
+  FillProgress progress = {};
+  std::optional<Instant> at = std::nullopt;
+
+  friend bool operator==(const ProgressMark&, const ProgressMark&) = default;
+};
 
 struct Attempt {
   AttemptNumber number;
@@ -101,7 +131,26 @@ struct Attempt {
   std::optional<absl::Time> started_at;
   std::optional<absl::Time> ended_at;
   FillProgress progress;
+  // The first report with kUnitsToSettle units: the ones before it are slow, since memory is new
+  // and libraries set themselves up. Not durable.
+  FillProgress settled = {};
+  // The progress as it was some seconds ago: at least kMarkEvery before the last report, at most
+  // twice that once there are enough reports. Not durable.
+  // They begin anew when others come to its device or leave it.
+  ProgressMark older_mark = {};
+  ProgressMark newer_mark = {};
+  int32_t mark_resident = 0;  // tasks on its device since the marks began
+  Instant progress_at = {};   // when `progress` was reported
+  // It is being stopped, or was, to make room for that job.
+  std::optional<JobId> evicted_for = std::nullopt;
+
+  friend bool operator==(const Attempt&, const Attempt&) = default;
 };
+
+inline constexpr absl::Duration kMarkEvery = absl::Seconds(4);
+
+// Units of an attempt after which its times are what they will be.
+inline constexpr int64_t kUnitsToSettle = 64;
 
 struct Job {
   JobId id;
@@ -120,14 +169,25 @@ struct Job {
   // Where a user wants it: its live attempt is being stopped for that, or it waits to be placed.
   // Until the next attempt is placed, wherever that is.
   std::optional<DeviceKey> move_to;
+  // While kPending: the place that is being made for it. Not durable in time: as not_before.
+  std::optional<Reservation> reserved;
+  // Launches that nodes refused, since one was accepted.
+  int32_t refusals = 0;
   absl::Time submitted_at;
   std::optional<absl::Time> ended_at;
   std::vector<Attempt> attempts;  // oldest first
+  // Of the next attempt, or of the one that is live or was last. Follows from durable events.
+  JobProfile profile;
+  // What the planner goes by; nullptr = nothing is known.
+  std::shared_ptr<const std::vector<UnitNeed>> needs;
 
   // REQUIRES: HasLiveAttempt(phase).
   const Attempt& live_attempt() const { return attempts.back(); }
   AttemptKey live_key() const { return {id, live_attempt().number, live_attempt().fence}; }
   bool has_larger_ask() const { return memory_bytes > spec->memory_bytes; }
+
+  // Compares specs by identity, not by content.
+  friend bool operator==(const Job&, const Job&) = default;
 };
 
 }  // namespace pipefill::scheduler

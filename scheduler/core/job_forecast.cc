@@ -18,6 +18,14 @@ constexpr int64_t kHoldOutsMin = 9;
 // Units before the job's own times are worth a forecast.
 constexpr int64_t kUnitsMin = 8;
 
+// A plan is not corrected by more than this: what is further off has another reason, such as a
+// neighbour that starts up.
+constexpr double kYieldMin = 0.25;
+constexpr double kYieldMax = 1.5;
+
+// Units are not taken to be faster than in the profile by more than this.
+constexpr double kRatioMin = 1e-3;
+
 std::string NameOf(const DeviceKey& device) { return absl::StrCat(device.node, "/", device.name); }
 
 std::string NameOf(const BubbleStats& bubble) {
@@ -53,7 +61,23 @@ CalendarBubble BubbleOf(const BubbleStats& stats, int64_t memory_free_bytes) {
   for (size_t i = 0; i < limits; ++i) {
     bubble.start_limits.push_back({stats.unit_ns[i], stats.latest_start_ns[i]});
   }
+  bubble.earliest_start_ns = stats.earliest_start_ns;
   return bubble;
+}
+
+bool IsOffered(const BubbleStats& stats, const DeviceKey& device) {
+  return stats.device == device && stats.offer == BubbleOffer::kYes &&
+         stats.bubble_class != BubbleClass::kFailure;
+}
+
+// The longest unit that may start in the bubble; 0 if none may.
+int64_t LongestUnitNs(const BubbleStats& stats) {
+  int64_t longest_ns = 0;
+  const size_t limits = std::min(stats.unit_ns.size(), stats.latest_start_ns.size());
+  for (size_t i = 0; i < limits; ++i) {
+    if (stats.latest_start_ns[i] >= 0) longest_ns = std::max(longest_ns, stats.unit_ns[i]);
+  }
+  return limits > 0 ? longest_ns : stats.p90_ns;
 }
 
 // The configuration to reckon with, and what is known of the work done.
@@ -63,21 +87,69 @@ struct Work {
   double slowdown = 1;  // of units, against the profile
 };
 
-Work WorkOf(const FillProgress& progress, const Configuration* chosen) {
-  const auto units = static_cast<double>(progress.units);
+// Units and their time since the attempt has settled, if there are enough; else all of them.
+FillProgress TellingUnits(const Attempt& attempt) {
+  FillProgress telling = attempt.progress;
+  if (attempt.settled.units == 0 || telling.units - attempt.settled.units < kUnitsMin) {
+    return telling;
+  }
+  telling.units -= attempt.settled.units;
+  telling.pieces -= attempt.settled.pieces;
+  telling.unit_cpu_ns -= attempt.settled.unit_cpu_ns;
+  return telling;
+}
+
+double SamplesPerUnit(const Configuration& configuration) {
+  return static_cast<double>(configuration.samples_per_pass) /
+         static_cast<double>(configuration.units_per_pass());
+}
+
+// Whether its samples are the pieces of elastic units, as `pipefill profile` writes it.
+bool IsElastic(const Configuration& configuration) {
+  return configuration.units_per_pass() == 1 && configuration.batch_size > 0 &&
+         configuration.batch_size == configuration.samples_per_pass;
+}
+
+Work WorkOf(const Attempt& attempt, const Configuration* chosen) {
+  const auto units = static_cast<double>(attempt.progress.units);
+  const FillProgress telling = TellingUnits(attempt);
   if (chosen == nullptr) {
-    return {LearnedConfiguration(std::max<int64_t>(1, progress.units), progress.unit_cpu_ns,
-                                 progress.unit_estimate_ns),
+    return {LearnedConfiguration(std::max<int64_t>(1, telling.units), telling.unit_cpu_ns,
+                                 telling.unit_estimate_ns),
             units};
   }
-  const double unit_ns = static_cast<double>(progress.unit_cpu_ns) / std::max(1.0, units);
-  const double ratio =
-      progress.units < kUnitsMin ? 1 : std::max(unit_ns / chosen->unit_mean_ns(), 1e-3);
+  if (telling.units < kUnitsMin) return {*chosen, units * SamplesPerUnit(*chosen)};
+  if (telling.pieces > 0 && IsElastic(*chosen)) {
+    const double piece_ns =
+        static_cast<double>(telling.unit_cpu_ns) / static_cast<double>(telling.pieces);
+    const double slowdown =
+        std::max(piece_ns * SamplesPerUnit(*chosen) / chosen->unit_mean_ns(), kRatioMin);
+    return {Slowed(*chosen, slowdown), static_cast<double>(attempt.progress.pieces), slowdown};
+  }
+  const double unit_ns =
+      static_cast<double>(telling.unit_cpu_ns) / static_cast<double>(telling.units);
+  const double ratio = std::max(unit_ns / chosen->unit_mean_ns(), kRatioMin);
   const double slowdown = std::max(1.0, ratio);
-  return {Slowed(*chosen, slowdown),
-          units * std::min(1.0, ratio) * static_cast<double>(chosen->samples_per_pass) /
-              static_cast<double>(chosen->units_per_pass()),
+  return {Slowed(*chosen, slowdown), units * std::min(1.0, ratio) * SamplesPerUnit(*chosen),
           slowdown};
+}
+
+// Samples per second in the last seconds; nullopt while that is not known.
+std::optional<double> RecentRate(const Attempt& attempt, const Configuration* chosen) {
+  const ProgressMark& mark = attempt.older_mark;
+  if (!mark.at.has_value() || attempt.progress_at - *mark.at < kMarkEvery) return std::nullopt;
+  const auto units = static_cast<double>(attempt.progress.units - mark.progress.units);
+  const auto pieces = static_cast<double>(attempt.progress.pieces - mark.progress.pieces);
+  double samples = chosen == nullptr ? units : units * SamplesPerUnit(*chosen);
+  if (chosen != nullptr && IsElastic(*chosen) && pieces > 0) samples = pieces;
+  return samples / absl::ToDoubleSeconds(attempt.progress_at - *mark.at);
+}
+
+// What of the planned rate comes about, going by the last seconds. What a plan does not know: work
+// between units, and what gates pass over.
+double YieldOf(const Attempt& attempt, const Configuration* chosen, double planned_per_s) {
+  const std::optional<double> recent = RecentRate(attempt, chosen);
+  return recent.has_value() ? std::clamp(*recent / planned_per_s, kYieldMin, kYieldMax) : 1;
 }
 
 std::string SourceText(const Job& job, const Work& work, const Calendar& calendar,
@@ -85,7 +157,8 @@ std::string SourceText(const Job& job, const Work& work, const Calendar& calenda
   const int64_t units = job.live_attempt().progress.units;
   std::string text = job.live_attempt().configuration.empty()
                          ? absl::StrCat("from ", units, " units so far, ")
-                         : std::string("from its profile, ");
+                         : absl::StrCat("from its profile, ", job.profile.source,
+                                        job.profile.source.empty() ? "" : ", ");
   if (work.slowdown > 1.05) {
     absl::StrAppend(&text, "with units ", absl::StrFormat("%.2g", work.slowdown),
                     " times as long, as they were so far, ");
@@ -115,16 +188,44 @@ std::optional<Calendar> CalendarOf(const NodeMap& nodes, const DeviceKey& key,
   calendar.iteration_ns = device->main_rank->iteration_p50_ns;
   calendar.filled_share = FilledShare(*device->main_rank);
   for (const BubbleStats& stats : nodes.find(key.node)->second->bubbles) {
-    const bool is_offered = stats.device == key && stats.offer == BubbleOffer::kYes &&
-                            stats.bubble_class != BubbleClass::kFailure;
-    if (is_offered) calendar.bubbles.push_back(BubbleOf(stats, memory_free_bytes));
+    if (IsOffered(stats, key)) calendar.bubbles.push_back(BubbleOf(stats, memory_free_bytes));
   }
   if (calendar.bubbles.empty()) return std::nullopt;
   return calendar;
 }
 
+std::optional<BubbleRoom> RoomOf(const Node& node, const DeviceKey& device) {
+  BubbleRoom room{.most_bytes = 0};
+  for (const BubbleStats& stats : node.bubbles) {
+    if (!IsOffered(stats, device)) continue;
+    const int64_t longest_ns = LongestUnitNs(stats);
+    if (longest_ns <= 0) continue;
+    const int64_t free_bytes = stats.memory_free_bytes > 0 ? stats.memory_free_bytes : INT64_MAX;
+    room.longest_unit_ns = std::max(room.longest_unit_ns, longest_ns);
+    room.least_bytes = std::min(room.least_bytes, free_bytes);
+    room.most_bytes = std::max(room.most_bytes, free_bytes);
+  }
+  return room.longest_unit_ns > 0 ? std::optional(room) : std::nullopt;
+}
+
+std::shared_ptr<const std::vector<UnitNeed>> NeedsOf(const JobProfile& profile) {
+  const bool is_measured = profile.is_of_this_content && !profile.is_learned;
+  if (!is_measured || profile.profile->configurations.empty()) return nullptr;
+  std::vector<UnitNeed> needs;
+  for (const Configuration& configuration : profile.profile->configurations) {
+    UnitNeed need{.resident_bytes = configuration.resident_bytes,
+                  .peak_bytes = configuration.resident_bytes};
+    for (const ProfileNode& node : configuration.chain) {
+      need.unit_ns = std::max(need.unit_ns, node.high_ns());
+      need.peak_bytes = std::max(need.peak_bytes, configuration.resident_bytes + node.memory_bytes);
+    }
+    needs.push_back(need);
+  }
+  return std::make_shared<const std::vector<UnitNeed>>(std::move(needs));
+}
+
 std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const DeviceKey& device) {
-  const FillProfile& profile = job.spec->profile;
+  const FillProfile& profile = *job.profile.profile;
   if (profile.configurations.empty()) return "";
   const std::optional<Calendar> calendar = CalendarOf(nodes, device, job.spec->memory_bytes);
   if (!calendar.has_value()) return "";
@@ -140,12 +241,13 @@ std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
   if (!calendar.has_value()) {
     return Unknown(absl::StrCat("no bubble of ", NameOf(attempt.device), " is offered now"));
   }
-  const Configuration* chosen = job.spec->profile.Find(attempt.configuration);
+  const FillProfile& profile = *job.profile.profile;
+  const Configuration* chosen = profile.Find(attempt.configuration);
   const FillProgress& progress = attempt.progress;
   if (chosen == nullptr && progress.units < kUnitsMin) {
     return Unknown(absl::StrCat("no profile, and only ", progress.units, " units so far"));
   }
-  const Work work = WorkOf(progress, chosen);
+  const Work work = WorkOf(attempt, chosen);
   // Who the others are does not show in a report; their memory was looked at when it was placed.
   Configuration alike = work.configuration;
   alike.resident_bytes = 0;
@@ -161,15 +263,20 @@ std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
     ForecastRate(one, *calendar, {}, &why);
     return Unknown(why.empty() ? "the jobs beside it leave no room for its units" : why);
   }
-  JobForecast forecast{.rate = *rate,
+  const double yield = YieldOf(attempt, chosen, rate->mid);
+  JobForecast forecast{.rate = {rate->low * yield, rate->mid * yield, rate->high * yield},
                        .seconds_left = std::nullopt,
                        .configuration = attempt.configuration,
                        .text = SourceText(job, work, *calendar, options.neighbours.size())};
+  if (yield != 1) {
+    absl::StrAppend(&forecast.text, ", times ", absl::StrFormat("%.3f", yield),
+                    ", as in the last seconds");
+  }
   // Without a chosen configuration, what a unit is worth in samples of a profile is not known.
-  const bool counts_samples = chosen != nullptr || job.spec->profile.configurations.empty();
-  if (job.spec->profile.samples_total > 0 && counts_samples) {
-    const auto total = static_cast<double>(job.spec->profile.samples_total);
-    forecast.seconds_left = SecondsLeft(total - work.samples_done, *rate);
+  const bool counts_samples = chosen != nullptr || profile.configurations.empty();
+  if (profile.samples_total > 0 && counts_samples) {
+    const auto total = static_cast<double>(profile.samples_total);
+    forecast.seconds_left = SecondsLeft(total - work.samples_done, forecast.rate);
   }
   return forecast;
 }

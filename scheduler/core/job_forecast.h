@@ -2,8 +2,11 @@
 // far, and from the bubbles as the device's agent last reported them.
 //
 // Where units take longer than the profile says, since the main job has used the caches meanwhile,
-// the profile's times are lengthened alike. Where they are shorter they may be smaller ones, as of
-// an elastic job: then less is taken to be done.
+// the profile's times are lengthened alike. Elastic units are compared by what a piece takes, for
+// they have any size; where a task does not tell its pieces, shorter units are taken to have done
+// less.
+//
+// What the plan gives is corrected by what came about in the last seconds, once that is known.
 //
 // Soft state, made anew for each reader: nothing here decides where a job goes.
 //
@@ -11,8 +14,10 @@
 #ifndef SCHEDULER_CORE_JOB_FORECAST_H_
 #define SCHEDULER_CORE_JOB_FORECAST_H_
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "planner/calendar.h"
 #include "planner/forecast.h"
@@ -33,6 +38,14 @@ struct JobForecast {
 // the agent says so. nullopt: the node is not known, or no bubble is offered yet.
 std::optional<Calendar> CalendarOf(const NodeMap& nodes, const DeviceKey& device,
                                    int64_t memory_free_bytes);
+
+// What the bubbles of the node's device take; nullopt: none is offered yet.
+std::optional<BubbleRoom> RoomOf(const Node& node, const DeviceKey& device);
+
+// What the job's profile asks of bubbles. nullptr unless it was measured, of this very content: no
+// device must be ruled out for what another job's units took, or by learned times, which were those
+// of units that did fit.
+std::shared_ptr<const std::vector<UnitNeed>> NeedsOf(const JobProfile& profile);
 
 // The configuration with which the job goes fastest on the device; empty if it has no profile, if
 // the device's bubbles are not learned yet, or if no configuration fits them.

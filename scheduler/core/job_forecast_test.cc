@@ -46,6 +46,7 @@ class JobForecastTest : public testing::Test {
   void Run(const JobSpec& spec, const std::string& configuration) {
     job_.id = JobId(1);
     job_.spec = std::make_shared<const JobSpec>(spec);
+    job_.profile = {.profile = std::make_shared<const FillProfile>(job_.spec->profile)};
     job_.phase = JobPhase::kRunning;
     job_.attempts.resize(1);
     job_.attempts[0].device = kDevice;
@@ -103,6 +104,48 @@ TEST_F(JobForecastTest, UnitsThatTakeLongerThanInTheProfileSlowItDown) {
   EXPECT_EQ(Forecast().text,
             "from its profile, with units 2 times as long, as they were so far, 1 bubbles of "
             "a/cpu0");
+}
+
+TEST_F(JobForecastTest, ElasticUnitsAreComparedByWhatAPieceTakes) {
+  JobSpec spec = *job_.spec;
+  spec.profile.configurations = {UnitsOf(8 * kMs, "n4", 4)};  // 2 ms a piece
+  spec.profile.configurations[0].batch_size = 4;
+  Run(spec, "n4");
+  // Units of one piece, and each takes 2.5 ms: not shorter than in the profile, but longer.
+  job_.attempts[0].progress = {.units = 100, .unit_cpu_ns = 100 * 5 * kMs / 2};
+  job_.attempts[0].progress.pieces = 100;
+  EXPECT_EQ(Forecast().text,
+            "from its profile, with units 1.2 times as long, as they were so far, 1 bubbles of "
+            "a/cpu0");
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 4 * 10 * 15.0 / 16);  // one unit of 10 ms a bubble
+  EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 9'900 / Forecast().rate.mid);
+}
+
+TEST_F(JobForecastTest, IsCorrectedByWhatCameAboutInTheLastSeconds) {
+  Run(*job_.spec, "small");  // planned: 100 units a second, but for hold-outs
+  Attempt& attempt = job_.attempts[0];
+  attempt.progress = {.units = 1'300, .unit_cpu_ns = 1'300 * kMs};
+  attempt.progress_at = AtSecond(24);
+  attempt.older_mark = {.progress = {.units = 1'000}, .at = AtSecond(20.5)};
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 100 * 15.0 / 16);  // too short to tell
+  attempt.older_mark.at = AtSecond(20);
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 75);
+  EXPECT_DOUBLE_EQ(Forecast().rate.low, 75);
+  EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 8'700 / 75.0);
+  EXPECT_EQ(Forecast().text,
+            "from its profile, 1 bubbles of a/cpu0, times 0.800, as in the last seconds");
+  attempt.older_mark.progress.units = attempt.progress.units;  // held up by something else
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 25 * 15.0 / 16);
+}
+
+TEST_F(JobForecastTest, UnitsFromBeforeTheAttemptHasSettledDoNotCount) {
+  Run(*job_.spec, "small");
+  Attempt& attempt = job_.attempts[0];
+  attempt.settled = {.units = 64, .unit_cpu_ns = 64 * 100 * kMs};
+  attempt.progress = {.units = 1'064, .unit_cpu_ns = (64 * 100 + 1'000 * 2) * kMs};
+  EXPECT_DOUBLE_EQ(Forecast().rate.mid, 50 * 15.0 / 16);
+  attempt.progress = {.units = 71, .unit_cpu_ns = 64 * 100 * kMs};  // 7 tell nothing yet
+  EXPECT_EQ(Forecast().rate.mid, 0);
 }
 
 TEST_F(JobForecastTest, ShorterUnitsMayBeSmallerOnesAndCountForLess) {
@@ -165,15 +208,54 @@ TEST_F(JobForecastTest, JobsThatDoNotRunHaveNone) {
   }
 }
 
+TEST_F(JobForecastTest, NamesTheJobThatItsProfileIsFrom) {
+  job_.profile.source = "learned by job 12";
+  EXPECT_EQ(Forecast().text, "from its profile, learned by job 12, 1 bubbles of a/cpu0");
+}
+
+TEST_F(JobForecastTest, RoomIsThatOfTheOfferedBubblesOfTheDevice) {
+  Node node = Get();
+  BubbleStats bubble = node.bubbles[0];
+  bubble.unit_ns = {kMs, 2 * kMs, 4 * kMs};
+  bubble.latest_start_ns = {3 * kMs, 0, -1};
+  bubble.memory_free_bytes = 50;
+  node.bubbles = {bubble, bubble};
+  node.bubbles[1].latest_start_ns = {3 * kMs, -1, -1};
+  node.bubbles[1].memory_free_bytes = 0;  // the main job does not say
+  node.bubbles.push_back(bubble);
+  node.bubbles[2].offer = BubbleOffer::kUncertain;
+  node.bubbles[2].latest_start_ns = {kMs, kMs, kMs};
+  EXPECT_EQ(RoomOf(node, kDevice), (BubbleRoom{2 * kMs, 50, INT64_MAX}));
+  EXPECT_FALSE(RoomOf(node, {"a", "cpu1"}).has_value());
+}
+
+TEST_F(JobForecastTest, NeedsAreThoseOfMeasuredProfilesOfThisContent) {
+  Configuration two = UnitsOf(kMs, "two", 1);
+  two.resident_bytes = 10;
+  two.chain.push_back({.time_ns = kMs, .time_p90_ns = 3 * kMs, .memory_bytes = 5});
+  FillProfile known;
+  known.configurations = {two};
+  JobProfile profile{.profile = std::make_shared<const FillProfile>(known)};
+  ASSERT_NE(NeedsOf(profile), nullptr);
+  EXPECT_EQ(*NeedsOf(profile), (std::vector<UnitNeed>{{3 * kMs, 10, 15}}));
+  profile.is_learned = true;
+  EXPECT_EQ(NeedsOf(profile), nullptr);
+  profile.is_learned = profile.is_of_this_content = false;
+  EXPECT_EQ(NeedsOf(profile), nullptr);
+  EXPECT_EQ(NeedsOf(JobProfile()), nullptr);
+}
+
 TEST_F(JobForecastTest, CalendarKeepsToTheCapAndToWhatTheMainJobLeaves) {
   EXPECT_EQ(CalendarOf(nodes_, kDevice, 77)->bubbles[0].memory_free_bytes, 77);
   Node node = Get();
   node.bubbles[0].memory_free_bytes = 50;
+  node.bubbles[0].earliest_start_ns = kMs;
   node.bubbles[0].unit_ns = {kMs, 2 * kMs};
   node.bubbles[0].latest_start_ns = {3 * kMs, -1};
   Set(node);
   const std::optional<Calendar> calendar = CalendarOf(nodes_, kDevice, 77);
   EXPECT_EQ(calendar->bubbles[0].memory_free_bytes, 50);
+  EXPECT_EQ(calendar->bubbles[0].earliest_start_ns, kMs);
   EXPECT_EQ(calendar->bubbles[0].name, "middle 0");
   EXPECT_EQ(calendar->bubbles[0].start_limits,
             (std::vector<StartLimit>{{kMs, 3 * kMs}, {2 * kMs, -1}}));

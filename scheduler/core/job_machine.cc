@@ -125,13 +125,14 @@ bool IsOwnFailure(EndCause cause, int32_t exit_code) {
       return true;
     case EndCause::kCancelled:
     case EndCause::kLost:
+    case EndCause::kRefused:
       return false;
   }
   return true;
 }
 
 JobInput InputForEnd(EndCause cause, int32_t exit_code, int32_t failures, int32_t retries) {
-  if (cause == EndCause::kLost) return JobInput::kLost;
+  if (cause == EndCause::kLost || cause == EndCause::kRefused) return JobInput::kLost;
   if (cause == EndCause::kCancelled) return JobInput::kStopped;
   if (!IsOwnFailure(cause, exit_code)) return JobInput::kSucceeded;
   return failures < retries ? JobInput::kFailedRetry : JobInput::kFailedFinal;

@@ -51,7 +51,7 @@ enum class JobInput {
   kFailedRetry,  // the attempt failed by itself; retries are left
   kFailedFinal,  // the attempt failed by itself; none are left
   kStopped,      // the agent stopped the attempt; the user may have asked for it
-  kLost,         // the attempt went down with its agent; does not count as a failure
+  kLost,         // with its agent, or its node refused it, or it was evicted: no failure of its own
 };
 inline constexpr std::array kAllJobInputs = {JobInput::kPlaced,          JobInput::kStarted,
                                              JobInput::kCancelRequested, JobInput::kSucceeded,
@@ -67,6 +67,7 @@ enum class EndCause {
   kLaunchFailed,
   kCancelled,
   kLost,
+  kRefused,  // the node could not take it; counts against the node
 };
 
 // nullopt if the phase refuses the input.

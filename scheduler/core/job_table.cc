@@ -7,40 +7,115 @@
 namespace pipefill::scheduler {
 namespace {
 
-constexpr int64_t kChunkJobs = 256;
+constexpr size_t kFanOut = 64;
 
-size_t ChunkOf(JobId id) { return static_cast<size_t>((id.value() - 1) / kChunkJobs); }
-size_t PlaceOf(JobId id) { return static_cast<size_t>((id.value() - 1) % kChunkJobs); }
+// REQUIRES: id > 0.
+size_t IndexOf(JobId id) { return static_cast<size_t>(id.value() - 1); }
+size_t SegmentIndexOf(JobId id) { return IndexOf(id) / (kFanOut * kFanOut); }
+size_t ChunkIndexOf(JobId id) { return IndexOf(id) / kFanOut % kFanOut; }
+size_t PlaceIndexOf(JobId id) { return IndexOf(id) % kFanOut; }
+
+// The first id of what `id` lies in: a chunk or a segment of `ids` ids.
+JobId FirstOf(JobId id, size_t ids) {
+  const auto width = static_cast<int64_t>(ids);
+  return JobId((id.value() - 1) / width * width + 1);
+}
+
+// `node`, for changing: as it is if it was made in this edition, else a copy in its place.
+template <typename Node>
+Node& EditNode(std::shared_ptr<const Node>& node, uint64_t edition) {
+  if (node == nullptr || node->edition != edition) {
+    auto copy = node == nullptr ? std::make_shared<Node>() : std::make_shared<Node>(*node);
+    copy->edition = edition;
+    node = std::move(copy);
+  }
+  // Made as a Node that is not const, above, and seen by no snapshot yet.
+  return const_cast<Node&>(*node);
+}
 
 }  // namespace
 
+const JobTableView::Chunk* JobTableView::ChunkOf(JobId id) const {
+  static_assert(JobTableView::kFanOut == scheduler::kFanOut);
+  if (id.value() < 1 || id > last_id_) return nullptr;
+  const size_t index = SegmentIndexOf(id);
+  if (index >= segments_.size() || segments_[index] == nullptr) return nullptr;
+  return segments_[index]->chunks[ChunkIndexOf(id)].get();
+}
+
 const Job* JobTableView::Find(JobId id) const {
-  if (id.value() < 1 || id.value() > size_) return nullptr;
-  return (*chunks_[ChunkOf(id)])[PlaceOf(id)].get();
+  const Chunk* chunk = ChunkOf(id);
+  return chunk == nullptr ? nullptr : chunk->places[PlaceIndexOf(id)].job.get();
+}
+
+const Job* JobTableView::FindAtOrBelow(JobId id) const {
+  if (id > last_id_) id = last_id_;
+  while (id.value() >= 1) {
+    const size_t segment = SegmentIndexOf(id);
+    if (segment >= segments_.size() || segments_[segment] == nullptr) {
+      id = JobId(FirstOf(id, kFanOut * kFanOut).value() - 1);
+    } else if (ChunkOf(id) == nullptr) {
+      id = JobId(FirstOf(id, kFanOut).value() - 1);
+    } else if (const Job* job = Find(id); job != nullptr) {
+      return job;
+    } else {
+      id = JobId(id.value() - 1);
+    }
+  }
+  return nullptr;
+}
+
+const Job* JobTableView::FindAtOrAbove(JobId id) const {
+  if (id.value() < 1) id = JobId(1);
+  while (id <= last_id_) {
+    const size_t segment = SegmentIndexOf(id);
+    if (segment >= segments_.size()) return nullptr;
+    if (segments_[segment] == nullptr) {
+      id = JobId(FirstOf(id, kFanOut * kFanOut).value() + int64_t{kFanOut * kFanOut});
+    } else if (ChunkOf(id) == nullptr) {
+      id = JobId(FirstOf(id, kFanOut).value() + int64_t{kFanOut});
+    } else if (const Job* job = Find(id); job != nullptr) {
+      return job;
+    } else {
+      id = JobId(id.value() + 1);
+    }
+  }
+  return nullptr;
 }
 
 void JobTable::Add(Job job) {
-  CHECK(job.id.value() == size() + 1);
-  const size_t chunk = ChunkOf(job.id);
-  if (chunk == view_.chunks_.size()) {
-    view_.chunks_.push_back(std::make_shared<JobTableView::Chunk>());
-    chunk_editions_.push_back(edition_);
-  }
-  EditChunk(chunk).push_back(std::make_shared<Job>(std::move(job)));
-  job_editions_.push_back(edition_);
+  CHECK(job.id > last_id());
+  view_.last_id_ = job.id;
+  JobTableView::Segment& segment = EditSegment(job.id);
+  JobTableView::Chunk& chunk = EditChunk(segment, job.id);
+  JobTableView::Place& place = chunk.places[PlaceIndexOf(job.id)];
+  place = {std::make_shared<Job>(std::move(job)), edition_};
+  ++chunk.used;
   ++view_.size_;
+}
+
+void JobTable::SkipTo(JobId id) {
+  CHECK(id >= last_id());
+  view_.last_id_ = id;
 }
 
 Job& JobTable::Edit(JobId id) {
   CHECK(Find(id) != nullptr);
-  std::shared_ptr<const Job>& place = EditChunk(ChunkOf(id))[PlaceOf(id)];
-  uint64_t& made_in = job_editions_[static_cast<size_t>(id.value() - 1)];
-  if (made_in != edition_) {
-    place = std::make_shared<Job>(*place);
-    made_in = edition_;
-  }
+  JobTableView::Place& place = EditChunk(EditSegment(id), id).places[PlaceIndexOf(id)];
+  if (place.edition != edition_) place = {std::make_shared<Job>(*place.job), edition_};
   // Made as a Job that is not const, by Add or above, and seen by no snapshot yet.
-  return const_cast<Job&>(*place);
+  return const_cast<Job&>(*place.job);
+}
+
+void JobTable::Drop(JobId id) {
+  CHECK(Find(id) != nullptr);
+  JobTableView::Segment& segment = EditSegment(id);
+  JobTableView::Chunk& chunk = EditChunk(segment, id);
+  chunk.places[PlaceIndexOf(id)] = {};
+  --view_.size_;
+  if (--chunk.used > 0) return;
+  segment.chunks[ChunkIndexOf(id)] = nullptr;
+  if (--segment.used == 0) view_.segments_[SegmentIndexOf(id)] = nullptr;
 }
 
 JobTableView JobTable::Snapshot() {
@@ -48,16 +123,16 @@ JobTableView JobTable::Snapshot() {
   return view_;
 }
 
-JobTableView::Chunk& JobTable::EditChunk(size_t chunk) {
-  std::shared_ptr<const JobTableView::Chunk>& place = view_.chunks_[chunk];
-  if (chunk_editions_[chunk] != edition_) {
-    auto copy = std::make_shared<JobTableView::Chunk>();
-    copy->reserve(kChunkJobs);
-    *copy = *place;
-    place = std::move(copy);
-    chunk_editions_[chunk] = edition_;
-  }
-  return const_cast<JobTableView::Chunk&>(*place);
+JobTableView::Segment& JobTable::EditSegment(JobId id) {
+  const size_t index = SegmentIndexOf(id);
+  if (index >= view_.segments_.size()) view_.segments_.resize(index + 1);
+  return EditNode(view_.segments_[index], edition_);
+}
+
+JobTableView::Chunk& JobTable::EditChunk(JobTableView::Segment& segment, JobId id) {
+  std::shared_ptr<const JobTableView::Chunk>& chunk = segment.chunks[ChunkIndexOf(id)];
+  if (chunk == nullptr) ++segment.used;
+  return EditNode(chunk, edition_);
 }
 
 }  // namespace pipefill::scheduler

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace pipefill::scheduler {
 namespace {
 
@@ -69,6 +71,58 @@ TEST(JobTableTest, HoldsMoreJobsThanOneChunk) {
     EXPECT_EQ(before.Find(JobId(id))->failures, 0);
     EXPECT_EQ(table.Find(JobId(id))->failures, id);
   }
+}
+
+TEST(JobTableTest, DroppedJobLeavesAHoleAndItsIdIsNotGivenAgain) {
+  JobTable table;
+  for (int64_t id = 1; id <= 3; ++id) table.Add(JobWithId(id));
+  const JobTableView before = table.Snapshot();
+
+  table.Drop(JobId(2));
+  table.Drop(JobId(3));
+
+  EXPECT_EQ(table.size(), 1);
+  EXPECT_EQ(table.last_id(), JobId(3));
+  EXPECT_EQ(table.Find(JobId(2)), nullptr);
+  EXPECT_NE(before.Find(JobId(2)), nullptr);
+  table.Add(JobWithId(4));
+  EXPECT_EQ(table.Snapshot().FindAtOrBelow(JobId(3))->id, JobId(1));
+}
+
+// Holes of all sizes: places, nodes, and nodes of nodes.
+TEST(JobTableTest, WalksBothWaysOverHoles) {
+  JobTable table;
+  const std::vector<int64_t> kept = {1, 64, 65, 4'096, 4'097, 50'000, 300'000};
+  for (int64_t id : kept) {
+    if (id > 1) table.SkipTo(JobId(id - 1));
+    table.Add(JobWithId(id));
+  }
+  table.SkipTo(JobId(1'000'000));
+  const JobTableView view = table.Snapshot();
+
+  std::vector<int64_t> up;
+  for (const Job* job = view.FindAtOrAbove(JobId(0)); job != nullptr;
+       job = view.FindAtOrAbove(JobId(job->id.value() + 1))) {
+    up.push_back(job->id.value());
+  }
+  std::vector<int64_t> down;
+  for (const Job* job = view.FindAtOrBelow(view.last_id()); job != nullptr;
+       job = view.FindAtOrBelow(JobId(job->id.value() - 1))) {
+    down.insert(down.begin(), job->id.value());
+  }
+
+  EXPECT_EQ(up, kept);
+  EXPECT_EQ(down, kept);
+}
+
+TEST(JobTableTest, EmptiedTableTakesFurtherJobs) {
+  JobTable table;
+  for (int64_t id = 1; id <= 5'000; ++id) table.Add(JobWithId(id));
+  for (int64_t id = 1; id <= 5'000; ++id) table.Drop(JobId(id));
+  EXPECT_EQ(table.size(), 0);
+  EXPECT_EQ(table.Snapshot().FindAtOrBelow(JobId(5'000)), nullptr);
+  table.Add(JobWithId(5'001));
+  EXPECT_EQ(table.Find(JobId(5'001))->id, JobId(5'001));
 }
 
 }  // namespace

@@ -42,8 +42,8 @@ TEST_F(LargerAskTest, SecondAttemptHasTwiceTheCapThoughTheJobHasNoRetries) {
   EXPECT_EQ(Get(first.job).memory_bytes, 200 * kMiB);
   EXPECT_EQ(Get(first.job).spec->memory_bytes, 100 * kMiB);
   EXPECT_FALSE(Get(first.job).not_before.has_value());
-  ASSERT_EQ(state_.Snapshot(AtSecond(0)).pending.size(), 1u);
-  EXPECT_EQ(state_.Snapshot(AtSecond(0)).pending[0].memory_bytes, 200 * kMiB);
+  ASSERT_EQ(state_.Snapshot(TimeAt(0)).pending.size(), 1u);
+  EXPECT_EQ(state_.Snapshot(TimeAt(0)).pending[0].memory_bytes, 200 * kMiB);
 }
 
 TEST_F(LargerAskTest, LaunchCarriesTheLargerCapAndItIsTakenOffTheDevice) {
@@ -53,7 +53,7 @@ TEST_F(LargerAskTest, LaunchCarriesTheLargerCapAndItIsTakenOffTheDevice) {
   const AttemptKey second = Place(first.job);
   const Action action = ActionForPlacement(state_, AttemptPlaced{second, {"a", "cpu0"}});
   EXPECT_EQ(std::get<LaunchAttempt>(action).memory_bytes, 200 * kMiB);
-  EXPECT_EQ(state_.Snapshot(AtSecond(0)).devices[0].memory_free_bytes, 824 * kMiB);
+  EXPECT_EQ(state_.Snapshot(TimeAt(0)).devices[0].memory_free_bytes, 824 * kMiB);
 }
 
 TEST_F(LargerAskTest, ItIsTriedOnceOnly) {

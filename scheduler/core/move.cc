@@ -13,11 +13,12 @@ namespace {
 
 std::string NameOf(const DeviceKey& device) { return absl::StrCat(device.node, "/", device.name); }
 
-std::string WhyNot(const DeviceSnapshot& device) {
+std::string WhyNot(const DeviceSnapshot& device, int64_t need_bytes) {
   if (device.main_job != MainJobUse::kFilled) return "it has no main job to fill";
   if (!device.has_seat()) {
     return absl::StrCat("it holds ", device.resident, " of ", device.resident_limit, " tasks");
   }
+  if (need_bytes <= device.memory_free_bytes) return "its bubbles do not take the job's units";
   return absl::StrCat("it has ", FormatBytes(device.memory_free_bytes), " free");
 }
 
@@ -27,13 +28,16 @@ absl::StatusOr<DeviceKey> ChooseMove(const ClusterState& state, const MoveWish& 
   RETURN_IF_ERROR(state.Check(MoveRequested{wish.job, {}}, now));
   const Job& job = **state.FindJob(wish.job);
   const DeviceKey& from = job.live_attempt().device;
-  const PendingJob need = {
-      .id = job.id, .memory_bytes = job.spec->memory_bytes, .not_before = std::nullopt};
+  const PendingJob need = {.id = job.id,
+                           .memory_bytes = job.spec->memory_bytes,
+                           .not_before = std::nullopt,
+                           .preferred = std::nullopt,
+                           .needs = job.needs};
   if (wish.to == from) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id.value(), " is on ", NameOf(from), " already"));
   }
-  const ClusterSnapshot snapshot = state.Snapshot(now);
+  const ClusterSnapshot snapshot = state.Snapshot({now, absl::UnixEpoch()});
   const DeviceSnapshot* best = nullptr;
   for (const DeviceSnapshot& device : snapshot.devices) {
     const bool is_meant = wish.to.has_value() ? device.key == *wish.to : device.key != from;
@@ -43,7 +47,7 @@ absl::StatusOr<DeviceKey> ChooseMove(const ClusterState& state, const MoveWish& 
     } else if (wish.to.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat(NameOf(device.key), " cannot take job ", job.id.value(), ", which needs ",
-                       FormatBytes(need.memory_bytes), ": ", WhyNot(device)));
+                       FormatBytes(need.memory_bytes), ": ", WhyNot(device, need.memory_bytes)));
     }
   }
   if (best != nullptr) return best->key;

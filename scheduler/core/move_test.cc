@@ -61,7 +61,7 @@ TEST_F(MoveTest, StaysWhereNoOtherDeviceCanTakeIt) {
 TEST_F(MoveTest, TheWishHoldsUntilTheNextAttemptIsPlaced) {
   Apply(MoveRequested{JobId(1), {"a", "cpu1"}});
   Apply(EndOf(key_, EndCause::kLost));
-  const ClusterSnapshot snapshot = state_.Snapshot(AtSecond(0));
+  const ClusterSnapshot snapshot = state_.Snapshot(TimeAt(0));
   ASSERT_EQ(snapshot.pending.size(), 1U);
   EXPECT_EQ(snapshot.pending[0].preferred, (DeviceKey{"a", "cpu1"}));
   Apply(AttemptPlaced{state_.NextAttempt(JobId(1)), {"b", "cpu0"}});

@@ -37,6 +37,27 @@ void SetDevices(std::vector<Device> devices, const LiveAttempts& live, Node* nod
   }
 }
 
+// From the bubbles as learned: what may be filled of an iteration, and what is.
+void AddBubbleShares(const Node& node, DeviceSnapshot* snapshot) {
+  double offered_ns = 0;
+  double filled_ns = 0;
+  const MainRank* rank = nullptr;
+  for (const Device& device : node.devices) {
+    if (device.key == snapshot->key && device.main_rank.has_value()) rank = &*device.main_rank;
+  }
+  if (rank == nullptr || rank->iteration_p50_ns <= 0) return;
+  for (const BubbleStats& bubble : node.bubbles) {
+    if (bubble.device.name != snapshot->key.name) continue;
+    if (bubble.offer == BubbleOffer::kYes) offered_ns += static_cast<double>(bubble.p50_ns);
+    filled_ns += static_cast<double>(bubble.filled_ns);
+  }
+  snapshot->bubble_share = std::min(1.0, offered_ns / static_cast<double>(rank->iteration_p50_ns));
+  // The sums are of all its past; nobody fills a device without tasks.
+  if (snapshot->resident == 0 || rank->iteration_ns <= 0) return;
+  snapshot->filled_share =
+      std::min(snapshot->bubble_share, filled_ns / static_cast<double>(rank->iteration_ns));
+}
+
 }  // namespace
 
 const Node* NodeTable::Find(const std::string& name) const {
@@ -95,6 +116,7 @@ void NodeTable::Remove(const std::string& name) {
   if (node == nullptr) return;
   if (node->session.has_value()) names_by_session_.erase(*node->session);
   nodes_.erase(name);
+  snapshot_ = nullptr;
 }
 
 void NodeTable::Expect(const std::string& name, Instant now) {
@@ -113,7 +135,13 @@ void NodeTable::Account(const std::string& name, Fence fence) {
   Replace(std::move(node));
 }
 
+std::shared_ptr<const NodeMap> NodeTable::Snapshot() const {
+  if (snapshot_ == nullptr) snapshot_ = std::make_shared<const NodeMap>(nodes_);
+  return snapshot_;
+}
+
 void NodeTable::Replace(Node node) {
+  snapshot_ = nullptr;
   std::string name = node.name;
   nodes_[std::move(name)] = std::make_shared<const Node>(std::move(node));
 }
@@ -126,6 +154,15 @@ absl::btree_set<std::string> AttachedMainJobs(const NodeMap& nodes) {
     }
   }
   return names;
+}
+
+ResidentTask ResidentOf(const LiveAttempt& attempt) {
+  return {.job = attempt.key.job,
+          .priority = attempt.priority,
+          .memory_bytes = attempt.memory_bytes,
+          .is_evictable = attempt.may_be_evicted && attempt.is_started,
+          .evictable_at = attempt.evictable_at,
+          .is_leaving = attempt.is_leaving};
 }
 
 DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempts& live) {
@@ -141,8 +178,10 @@ DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempt
     if (attempt.device != reported.key) continue;
     snapshot.memory_free_bytes -= attempt.memory_bytes;
     snapshot.resident += 1;
+    snapshot.residents.push_back(ResidentOf(attempt));
   }
   snapshot.memory_free_bytes = std::max<int64_t>(snapshot.memory_free_bytes, 0);
+  AddBubbleShares(node, &snapshot);
   return snapshot;
 }
 

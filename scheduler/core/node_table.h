@@ -34,6 +34,12 @@ struct LiveAttempt {
   DeviceKey device;
   int64_t memory_bytes = 0;
   bool is_started = false;
+  int32_t priority = 0;
+  // By its user's leave; only once it has started, from `evictable_at` on.
+  bool may_be_evicted = true;
+  Instant evictable_at = {};
+  // It is being stopped.
+  bool is_leaving = false;
 };
 // Those of one node. Sorted, hence the same in every run.
 using LiveAttempts = absl::btree_map<Fence, LiveAttempt>;
@@ -68,6 +74,8 @@ class NodeTable {
   // The connected node that has this session; nullptr if there is none (any more).
   const Node* FindBySession(SessionId session) const;
   const NodeMap& nodes() const { return nodes_; }
+  // All, as they are now; the same map again until something changes.
+  std::shared_ptr<const NodeMap> Snapshot() const;
 
   // `live` are the attempts of that node.
   void Register(const AgentRegistered& hello, const LiveAttempts& live,
@@ -85,11 +93,16 @@ class NodeTable {
   void Replace(Node node);
 
   NodeMap nodes_;
+  // nullptr = something has changed.
+  mutable std::shared_ptr<const NodeMap> snapshot_;
   absl::btree_map<SessionId, std::string> names_by_session_;
 };
 
 // Main jobs that have a rank on any of the nodes.
 absl::btree_set<std::string> AttachedMainJobs(const NodeMap& nodes);
+
+// The attempt as the planner sees it.
+ResidentTask ResidentOf(const LiveAttempt& attempt);
 
 // The device as the planner sees it, with all of `live` on it or on their way to it.
 DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempts& live);

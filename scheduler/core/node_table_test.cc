@@ -157,5 +157,38 @@ TEST_F(NodeTableTest, OnlyModeFillMakesDeviceUsable) {
   EXPECT_EQ(FirstDevice().main_job, MainJobUse::kNone);
 }
 
+TEST(NodeTableSnapshotTest, IsTheSameMapUntilSomethingChanges) {
+  NodeTable table;
+  table.Register(HelloFrom("a", 1, {FilledDevice("a", "cpu0")}), {}, absl::Seconds(15),
+                 AtSecond(0));
+  const auto before = table.Snapshot();
+  EXPECT_EQ(table.Snapshot(), before);
+  table.Remove("a");
+  EXPECT_TRUE(before->contains("a"));
+  EXPECT_FALSE(table.Snapshot()->contains("a"));
+}
+
+TEST(BubbleShareTest, ComesFromTheBubblesThatAreOffered) {
+  Device device = FilledDevice("a", "cpu0", 2);
+  device.main_rank->iteration_p50_ns = 100;
+  device.main_rank->iteration_ns = 1000;
+  AgentReported report = ReportFrom(1, {device});
+  report.bubbles.resize(3);
+  for (BubbleStats& bubble : report.bubbles) {
+    bubble.device = {"a", "cpu0"};
+    bubble.p50_ns = 10;
+    bubble.filled_ns = 40;
+    bubble.offer = BubbleOffer::kYes;
+  }
+  report.bubbles[2].offer = BubbleOffer::kTooShort;
+  NodeTable table;
+  table.Register(HelloFrom("a", 1, {device}), {}, absl::Seconds(15), AtSecond(0));
+  table.Report(report, {}, AtSecond(1));
+  EXPECT_DOUBLE_EQ(SnapshotDevice(*table.Find("a"), 0, {}).bubble_share, 0.2);
+  EXPECT_DOUBLE_EQ(SnapshotDevice(*table.Find("a"), 0, {}).filled_share, 0);
+  const LiveAttempts live = {{Fence(1), {.key = {}, .device = {"a", "cpu0"}}}};
+  EXPECT_DOUBLE_EQ(SnapshotDevice(*table.Find("a"), 0, live).filled_share, 0.12);
+}
+
 }  // namespace
 }  // namespace pipefill::scheduler

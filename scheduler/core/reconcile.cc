@@ -1,5 +1,6 @@
 #include "scheduler/core/reconcile.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/container/btree_set.h"
@@ -9,11 +10,19 @@
 namespace pipefill::scheduler {
 namespace {
 
-AttemptEnded LostEnd(const AttemptKey& attempt, std::string text) {
+// What its tenant has used through an attempt that ends so. REQUIRES: the attempt is live.
+int64_t UsefulNs(const ClusterState& state, const AttemptEnded& ended) {
+  if (ended.progress != FillProgress{}) return ended.progress.unit_cpu_in_bubble_ns;
+  return (*state.FindJob(ended.attempt.job))->live_attempt().progress.unit_cpu_in_bubble_ns;
+}
+
+// REQUIRES: the attempt is live.
+AttemptEnded LostEnd(const ClusterState& state, const AttemptKey& attempt, std::string text) {
   AttemptEnded ended;
   ended.attempt = attempt;
   ended.end.cause = EndCause::kLost;
   ended.end.text = std::move(text);
+  ended.useful_ns = UsefulNs(state, ended);
   return ended;
 }
 
@@ -25,26 +34,37 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
 }
 
 LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
+  const Configuration* chosen = job.profile.profile->Find(job.live_attempt().configuration);
   return {job.live_key(),   device,           job.spec,
-          job.memory_bytes, job.submitted_at, job.live_attempt().configuration};
+          job.memory_bytes, job.submitted_at, chosen ? std::optional(*chosen) : std::nullopt};
 }
 
-// REQUIRES: it has somewhere to go.
-StopAttempt StopForMove(const Job& job) {
-  return {job.live_attempt().device.node, job.live_key(), EndCause::kLost,
-          absl::StrCat("moved: a user wants it on ", job.move_to->node, "/", job.move_to->name)};
+// The command to make way, if the job's attempt is to: its user wants it elsewhere, or another job
+// gets its place.
+std::optional<StopAttempt> StopToMakeWay(const ClusterState& state, const Job& job) {
+  StopAttempt stop{job.live_attempt().device.node, job.live_key(), EndCause::kLost, ""};
+  if (job.move_to.has_value()) {
+    stop.text =
+        absl::StrCat("moved: a user wants it on ", job.move_to->node, "/", job.move_to->name);
+    return stop;
+  }
+  const std::optional<JobId> beneficiary = job.live_attempt().evicted_for;
+  if (!beneficiary.has_value()) return std::nullopt;
+  stop.text = absl::StrCat("evicted: job ", beneficiary->value(), " of priority ",
+                           (*state.FindJob(*beneficiary))->spec->priority, " needs its place");
+  return stop;
 }
 
 // The agent does not name a live attempt.
 void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool is_restarted,
                    Decision* decision) {
   if (is_restarted) {
-    decision->events.emplace_back(
-        LostEnd(attempt.key, absl::StrCat("its agent was restarted: node=", attempt.device.node)));
+    decision->events.emplace_back(LostEnd(
+        state, attempt.key, absl::StrCat("its agent was restarted: node=", attempt.device.node)));
     return;
   }
   const Job& job = **state.FindJob(attempt.key.job);
-  if (job.phase == JobPhase::kStarting && !job.move_to.has_value()) {
+  if (job.phase == JobPhase::kStarting && !StopToMakeWay(state, job).has_value()) {
     decision->actions.emplace_back(LaunchOf(job, attempt.device));
     return;
   }
@@ -65,8 +85,8 @@ void DecideNamed(const ClusterState& state, const std::string& node, const Attem
   }
   if (job.phase == JobPhase::kStopping) {
     decision->actions.emplace_back(StopAttempt{node, key, EndCause::kCancelled});
-  } else if (job.move_to.has_value()) {
-    decision->actions.emplace_back(StopForMove(job));
+  } else if (std::optional<StopAttempt> stop = StopToMakeWay(state, job); stop.has_value()) {
+    decision->actions.emplace_back(*std::move(stop));
   }
 }
 
@@ -78,6 +98,19 @@ std::optional<absl::Time> OverAfter(const Job& job, const AttemptEnded& ended, b
     is_over = next.has_value() && IsTerminal(*next);
   }
   return is_over ? std::optional(job.submitted_at) : std::nullopt;
+}
+
+// The job is over: nodes on which it ran before need not keep its checkpoints any more. `heard`, if
+// not empty, has been told already.
+std::vector<Action> ForgetJob(const Job& job, const std::string& heard) {
+  std::vector<Action> actions;
+  absl::btree_set<std::string> told = {heard};
+  for (const Attempt& attempt : job.attempts) {
+    if (!told.insert(attempt.device.node).second) continue;
+    actions.emplace_back(AcknowledgeEnd{
+        attempt.device.node, {job.id, attempt.number, attempt.fence}, job.submitted_at});
+  }
+  return actions;
 }
 
 }  // namespace
@@ -118,10 +151,17 @@ Decision ReconcileEnd(const ClusterState& state, const std::string& node,
   Decision decision;
   const bool is_current = IsCurrent(state, node, ended.attempt);
   AttemptEnded event = ended;
-  if (is_current) event.larger_memory_bytes = state.LargerAsk(ended);
+  if (is_current) {
+    event.larger_memory_bytes = state.LargerAsk(ended);
+    event.useful_ns = UsefulNs(state, ended);
+  }
   const absl::StatusOr<const Job*> job = state.FindJob(ended.attempt.job);
-  decision.actions.emplace_back(AcknowledgeEnd{
-      node, ended.attempt, job.ok() ? OverAfter(**job, event, is_current) : std::nullopt});
+  const std::optional<absl::Time> over =
+      job.ok() ? OverAfter(**job, event, is_current) : std::nullopt;
+  decision.actions.emplace_back(AcknowledgeEnd{node, ended.attempt, over});
+  if (over.has_value() && is_current) {
+    for (Action& action : ForgetJob(**job, node)) decision.actions.push_back(std::move(action));
+  }
   if (is_current) decision.events.emplace_back(std::move(event));
   return decision;
 }
@@ -132,7 +172,7 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
   const std::string text = absl::StrCat("its agent was lost: node=", node,
                                         " silent=", pipefill::FormatDuration(silence));
   for (const auto& [fence, attempt] : state.LiveAttemptsOf(node)) {
-    decision.events.emplace_back(LostEnd(attempt.key, text));
+    decision.events.emplace_back(LostEnd(state, attempt.key, text));
   }
   decision.events.emplace_back(AgentLost{node});
   return decision;
@@ -143,7 +183,7 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
   for (const AttemptKey& key : state.OverdueAttempts(now)) {
     const std::string& node = (*state.FindJob(key.job))->live_attempt().device.node;
     decision.events.emplace_back(
-        LostEnd(key, absl::StrCat("its agent came back without it: node=", node)));
+        LostEnd(state, key, absl::StrCat("its agent came back without it: node=", node)));
     decision.actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
   }
   return decision;
@@ -151,12 +191,14 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
 
 std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
   const Job& job = **state.FindJob(id);
+  // It was waiting for another attempt.
+  if (IsTerminal(job.phase)) return ForgetJob(job, "");
   if (job.phase != JobPhase::kStopping) return {};
   return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
 }
 
-std::vector<Action> ActionsForMove(const ClusterState& state, JobId id) {
-  return {StopForMove(**state.FindJob(id))};
+Action ActionToMakeWay(const ClusterState& state, JobId id) {
+  return *StopToMakeWay(state, **state.FindJob(id));
 }
 
 std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::string& main_job) {

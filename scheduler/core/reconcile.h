@@ -8,7 +8,7 @@
 //   live, not started     it has started      agent restarted: lost; else launch again
 //   live, started         -                   agent restarted: lost; else stop, see below
 //   live, being stopped   stop again          agent restarted: lost; else stop again
-//   live, being moved     stop, to be lost    agent restarted: lost; else stop, see below
+//   live, to make way     stop, to be lost    agent restarted: lost; else stop, see below
 //   unknown or ended      stop, to be lost    -
 //
 // An agent that is told to stop what it does not run tells its end: the real one if it still has it
@@ -51,8 +51,8 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
 // What the user's cancellation leads to. REQUIRES: the event is applied.
 std::vector<Action> ActionsForCancel(const ClusterState& state, JobId job);
-// What the user's wish to move it leads to. REQUIRES: the event is applied.
-std::vector<Action> ActionsForMove(const ClusterState& state, JobId job);
+// What the user's wish to move it, or its eviction, leads to. REQUIRES: the event is applied.
+Action ActionToMakeWay(const ClusterState& state, JobId job);
 // What a change of settings leads to: every agent that is there hears of it. REQUIRES: the event is
 // applied.
 std::vector<Action> ActionsForMainJob(const ClusterState& state, const std::string& main_job);

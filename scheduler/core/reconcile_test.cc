@@ -16,7 +16,10 @@ class ReconcileTest : public testing::Test {
  protected:
   ReconcileTest() {
     Apply(HelloFrom("a", 1, {FilledDevice("a", "cpu0")}));
-    Apply(JobSubmitted{JobId(1), "", SpecThatNeeds(kMiB)});
+    JobSpec spec = SpecThatNeeds(kMiB);
+    spec.profile.configurations = {LearnedConfiguration(1, 1, 0)};
+    spec.profile.configurations[0].name = "batch8";
+    Apply(JobSubmitted{JobId(1), "", spec});
     key_ = state_.NextAttempt(JobId(1));
     Apply(AttemptPlaced{key_, {"a", "cpu0"}, "batch8"});
   }
@@ -57,7 +60,7 @@ class ReconcileTest : public testing::Test {
 TEST_F(ReconcileTest, AMovedAttemptIsStoppedAgainWhenItsAgentIsBack) {
   Apply(AttemptStarted{key_});
   Apply(MoveRequested{JobId(1), {"b", "cpu1"}});
-  const std::vector<Action> actions = ActionsForMove(state_, JobId(1));
+  const std::vector<Action> actions = {ActionToMakeWay(state_, JobId(1))};
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<StopAttempt>(actions[0]).text, "moved: a user wants it on b/cpu1");
   for (const AgentRegistered& hello : {Hello({key_}), Hello({})}) {
@@ -136,7 +139,8 @@ TEST_F(ReconcileTest, LaunchThatWasLostIsRepeated) {
   const auto* launch = Find<LaunchAttempt>(decision);
   ASSERT_NE(launch, nullptr);
   EXPECT_EQ(launch->attempt, key_);
-  EXPECT_EQ(launch->configuration, "batch8");
+  ASSERT_TRUE(launch->configuration.has_value());
+  EXPECT_EQ(launch->configuration->name, "batch8");
 }
 
 TEST_F(ReconcileTest, RunningAttemptThatIsNotNamedIsAskedForItsEnd) {
@@ -295,6 +299,33 @@ TEST_F(ReconcileTest, CancelOfLiveAttemptStopsIt) {
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<StopAttempt>(actions[0]).cause, EndCause::kCancelled);
   EXPECT_EQ(NodeOf(actions[0]), "a");
+}
+
+TEST_F(ReconcileTest, CancelOfAJobThatWaitsForItsNextAttemptHasItsNodesForgetIt) {
+  Apply(EndOf(key_, EndCause::kLost));
+  Apply(HelloFrom("b", 7, {FilledDevice("b", "cpu0")}));
+  const AttemptKey second = state_.NextAttempt(JobId(1));
+  Apply(AttemptPlaced{second, {"b", "cpu0"}, ""});
+  Apply(EndOf(second, EndCause::kLost));
+  Apply(CancelRequested{JobId(1)});
+  const std::vector<Action> actions = ActionsForCancel(state_, JobId(1));
+  ASSERT_EQ(actions.size(), 2U);
+  EXPECT_EQ(NodeOf(actions[0]), "a");
+  EXPECT_EQ(NodeOf(actions[1]), "b");
+  EXPECT_EQ(std::get<AcknowledgeEnd>(actions[1]).attempt, second);
+  EXPECT_EQ(std::get<AcknowledgeEnd>(actions[1]).job_over_submitted_at, TimeAt(0).wall);
+}
+
+TEST_F(ReconcileTest, AJobThatIsOverIsForgottenByTheNodesOfItsEarlierAttemptsToo) {
+  Apply(EndOf(key_, EndCause::kLost));
+  Apply(HelloFrom("b", 7, {FilledDevice("b", "cpu0")}));
+  const AttemptKey second = state_.NextAttempt(JobId(1));
+  Apply(AttemptPlaced{second, {"b", "cpu0"}, ""});
+  const Decision decision = ReconcileEnd(state_, "b", ExitOf(second, 0));
+  ASSERT_EQ(decision.actions.size(), 2U);
+  EXPECT_EQ(NodeOf(decision.actions[0]), "b");
+  EXPECT_EQ(NodeOf(decision.actions[1]), "a");
+  EXPECT_NE(std::get<AcknowledgeEnd>(decision.actions[1]).job_over_submitted_at, std::nullopt);
 }
 
 TEST_F(ReconcileTest, CancelOfPendingJobNeedsNoAgent) {

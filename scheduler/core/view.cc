@@ -10,19 +10,17 @@ namespace pipefill::scheduler {
 absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
   const Job* job = view.jobs.Find(id);
   if (job != nullptr) return job;
-  return absl::NotFoundError(
-      absl::StrCat("job ", id.value(), " not found; `pipefill jobs` lists the known ones"));
+  return JobNotFound(id, view.jobs.last_id());
 }
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
   JobPage page;
-  int64_t id = view.jobs.size();
-  if (request.cursor.value() > 0) id = std::min(id, request.cursor.value());
-  for (; id >= 1; --id) {
-    const Job* job = view.jobs.Find(JobId(id));
+  const JobId newest = view.jobs.last_id();
+  const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
+  for (; job != nullptr; job = view.jobs.FindAtOrBelow(JobId(job->id.value() - 1))) {
     if (request.is_active_only && IsTerminal(job->phase)) continue;
     if (page.jobs.size() == request.limit) {
-      page.next_cursor = JobId(id);
+      page.next_cursor = job->id;
       break;
     }
     page.jobs.push_back(job);
@@ -32,7 +30,7 @@ JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
 
 std::vector<Device> ListDevices(const ClusterView& view) {
   std::vector<Device> devices;
-  for (const auto& [name, node] : view.nodes) {
+  for (const auto& [name, node] : *view.nodes) {
     if (!node->is_connected()) continue;
     devices.insert(devices.end(), node->devices.begin(), node->devices.end());
   }
@@ -41,7 +39,7 @@ std::vector<Device> ListDevices(const ClusterView& view) {
 
 std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string& main_job) {
   std::vector<BubbleStats> bubbles;
-  for (const auto& [name, node] : view.nodes) {
+  for (const auto& [name, node] : *view.nodes) {
     if (!node->is_connected()) continue;
     for (const BubbleStats& stats : node->bubbles) {
       if (main_job.empty() || stats.main_job == main_job) bubbles.push_back(stats);
@@ -52,7 +50,7 @@ std::vector<BubbleStats> ListBubbles(const ClusterView& view, const std::string&
 
 std::vector<MainJobSettings> ListMainJobs(const ClusterView& view) {
   MainJobMap all = *view.main_jobs;
-  for (const std::string& name : AttachedMainJobs(view.nodes)) all[name].main_job = name;
+  for (const std::string& name : AttachedMainJobs(*view.nodes)) all[name].main_job = name;
   std::vector<MainJobSettings> main_jobs;
   for (auto& [name, settings] : all) main_jobs.push_back(std::move(settings));
   return main_jobs;
@@ -60,7 +58,7 @@ std::vector<MainJobSettings> ListMainJobs(const ClusterView& view) {
 
 std::vector<std::string> ListConnectedNodes(const ClusterView& view) {
   std::vector<std::string> names;
-  for (const auto& [name, node] : view.nodes) {
+  for (const auto& [name, node] : *view.nodes) {
     if (node->is_connected()) names.push_back(name);
   }
   return names;

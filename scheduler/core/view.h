@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/ids.h"
 #include "planner/plan.h"
 #include "scheduler/core/cluster_state.h"
@@ -18,15 +19,33 @@
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
+#include "scheduler/core/refusal_table.h"
+#include "scheduler/core/tenant_table.h"
 
 namespace pipefill::scheduler {
 
+// How things are kept.
+struct StoreView {
+  int64_t journal_records = 0;  // that a restart would replay
+  absl::Time snapshot_at = absl::InfinitePast();
+  std::string refusing_text;  // why new jobs are refused; empty = they are not
+
+  friend bool operator==(const StoreView&, const StoreView&) = default;
+};
+
 struct ClusterView {
   JobTableView jobs;
-  NodeMap nodes;
+  // Never null.
+  std::shared_ptr<const NodeMap> nodes = std::make_shared<const NodeMap>();
   // The latest one: why jobs wait. Never null.
   std::shared_ptr<const Plan> plan = std::make_shared<const Plan>();
   JobCounts counts;
+  std::vector<TenantUse> tenants;
+  // Never null. Some may have ended already.
+  std::shared_ptr<const QuarantineMap> quarantines = std::make_shared<const QuarantineMap>();
+  // Why the fallback plans; empty = the policy does.
+  std::string policy_error;
+  StoreView store;
   // Never null.
   std::shared_ptr<const MainJobMap> main_jobs = std::make_shared<const MainJobMap>();
 };

@@ -37,7 +37,7 @@ class ViewTest : public testing::Test {
     state.Apply(report, TimeAt(0));
     state.Apply(AgentDisconnected{SessionId(2)}, TimeAt(0));
     view_.jobs = state.SnapshotJobs();
-    view_.nodes = state.nodes().nodes();
+    view_.nodes = state.nodes().Snapshot();
   }
 
   ClusterView view_;

@@ -40,6 +40,12 @@ void Fill(const MoveRequested& event, v1::JournalRecord* record) {
   to->set_device(event.to.name);
 }
 
+void Fill(const EvictionRequested& event, v1::JournalRecord* record) {
+  v1::EvictionRequestedRecord* to = record->mutable_eviction_requested();
+  SetAttempt(event.victim, to);
+  to->set_beneficiary(event.beneficiary.value());
+}
+
 void Fill(const AttemptPlaced& event, v1::JournalRecord* record) {
   v1::AttemptPlacedRecord* to = record->mutable_attempt_placed();
   SetAttempt(event.attempt, to);
@@ -60,10 +66,18 @@ void Fill(const AttemptEnded& event, v1::JournalRecord* record) {
   to->set_signal(event.end.signal);
   to->set_text(event.end.text);
   to->set_larger_memory_bytes(event.larger_memory_bytes);
+  to->set_units(event.progress.units);
+  to->set_unit_cpu_ns(event.progress.unit_cpu_ns);
+  to->set_unit_estimate_ns(event.progress.unit_estimate_ns);
+  to->set_useful_ns(event.useful_ns);
 }
 
 void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
   *record->mutable_main_job_settings() = ToProto(event.settings);
+}
+
+void Fill(const HistoryDropped& event, v1::JournalRecord* record) {
+  for (JobId job : event.jobs) record->mutable_history_dropped()->add_job_ids(job.value());
 }
 
 void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
@@ -75,6 +89,12 @@ Event Read(const v1::JobSubmittedRecord& record) {
   return JobSubmitted{JobId(record.job_id()), record.key(), FromProto(record.spec())};
 }
 
+Event Read(const v1::HistoryDroppedRecord& record) {
+  HistoryDropped event;
+  for (int64_t job : record.job_ids()) event.jobs.emplace_back(job);
+  return event;
+}
+
 Event Read(const v1::AttemptPlacedRecord& record) {
   return AttemptPlaced{AttemptOf(record), {record.node(), record.device()}, record.configuration()};
 }
@@ -84,6 +104,10 @@ Event Read(const v1::AttemptEndedRecord& record) {
   event.attempt = AttemptOf(record);
   event.end = {FromProto(record.cause()), record.exit_code(), record.signal(), record.text()};
   event.larger_memory_bytes = record.larger_memory_bytes();
+  event.progress.units = record.units();
+  event.progress.unit_cpu_ns = record.unit_cpu_ns();
+  event.progress.unit_estimate_ns = record.unit_estimate_ns();
+  event.useful_ns = record.useful_ns();
   return event;
 }
 
@@ -112,6 +136,10 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
           MoveRequested{JobId(record.move_requested().job_id()),
                         {record.move_requested().node(), record.move_requested().device()}},
           wall};
+    case v1::JournalRecord::kEvictionRequested:
+      return DecodedRecord{EvictionRequested{AttemptOf(record.eviction_requested()),
+                                             JobId(record.eviction_requested().beneficiary())},
+                           wall};
     case v1::JournalRecord::kAttemptPlaced:
       return DecodedRecord{Read(record.attempt_placed()), wall};
     case v1::JournalRecord::kAttemptStarted:
@@ -120,6 +148,8 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{Read(record.attempt_ended()), wall};
     case v1::JournalRecord::kMainJobSettings:
       return DecodedRecord{MainJobUpdated{FromProto(record.main_job_settings())}, wall};
+    case v1::JournalRecord::kHistoryDropped:
+      return DecodedRecord{Read(record.history_dropped()), wall};
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }

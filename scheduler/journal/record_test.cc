@@ -25,6 +25,12 @@ TEST(RecordTest, SubmissionSurvives) {
   JobSpec spec = SpecThatNeeds(kMiB, 2);
   spec.env = {{"A", "1"}};
   spec.workdir = "/data";
+  spec.priority = -7;
+  spec.tenant = "vision";
+  spec.deadline = absl::FromUnixSeconds(1'800'000'000);
+  spec.min_runtime = absl::Seconds(5);
+  spec.is_evictable = false;
+  spec.may_be_infeasible = true;
   spec.profile = {.configurations = {LearnedConfiguration(1, 1'000'000, 0)}, .samples_total = 9};
   const JobSubmitted copy = Copy(JobSubmitted{JobId(3), "key", spec});
   EXPECT_EQ(copy.job, JobId(3));
@@ -40,6 +46,12 @@ TEST(RecordTest, MoveSurvives) {
   EXPECT_EQ(copy.to, (DeviceKey{"a", "cpu1"}));
 }
 
+TEST(RecordTest, EvictionSurvives) {
+  const EvictionRequested copy = Copy(EvictionRequested{kKey, JobId(9)});
+  EXPECT_EQ(copy.victim, kKey);
+  EXPECT_EQ(copy.beneficiary, JobId(9));
+}
+
 TEST(RecordTest, PlacementSurvives) {
   const AttemptPlaced copy = Copy(AttemptPlaced{kKey, {"a", "cpu0"}, "batch8"});
   EXPECT_EQ(copy.attempt, kKey);
@@ -49,15 +61,18 @@ TEST(RecordTest, PlacementSurvives) {
 
 TEST(RecordTest, StartSurvives) { EXPECT_EQ(Copy(AttemptStarted{kKey}).attempt, kKey); }
 
-TEST(RecordTest, EndSurvivesWithoutItsProgress) {
+TEST(RecordTest, EndSurvivesWithWhatIsLearnedFromIt) {
   AttemptEnded ended = EndOf(kKey, EndCause::kSignalled);
   ended.end.signal = 9;
   ended.end.text = "ended by signal 9";
-  ended.progress.units = 4;
+  ended.progress = {.units = 4, .unit_cpu_ns = 50, .unit_estimate_ns = 13};
+  ended.progress.freezes = 7;
+  ended.useful_ns = 77;
   const AttemptEnded copy = Copy(ended);
   EXPECT_EQ(copy.attempt, kKey);
   EXPECT_EQ(copy.end, ended.end);
-  EXPECT_EQ(copy.progress, FillProgress());
+  EXPECT_EQ(copy.useful_ns, 77);
+  EXPECT_EQ(copy.progress, (FillProgress{.units = 4, .unit_cpu_ns = 50, .unit_estimate_ns = 13}));
 }
 
 TEST(RecordTest, SettingsOfAMainJobSurvive) {

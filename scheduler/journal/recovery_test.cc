@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "scheduler/journal/memory_journal.h"
+#include "scheduler/journal/memory_snapshots.h"
 #include "scheduler/journal/record.h"
 #include "scheduler/testing/builders.h"
 
@@ -72,6 +74,81 @@ TEST_F(RecoveryTest, RecordOfNewerVersionIsRefusedAsSuch) {
   ASSERT_TRUE(journal_.Append({std::string("\xc2\x0c\x00", 3)}).ok());
   EXPECT_EQ(Recover(journal_, AtSecond(100), &state_).code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+class StoreRecoveryTest : public RecoveryTest {
+ protected:
+  StoreRecoveryTest() {
+    for (int64_t id = 1; id <= 9; ++id) {
+      Write(JobSubmitted{JobId(id), "", SpecThatNeeds(kMiB)});
+      if (id == 3 || id == 6) TakeSnapshot(id);
+    }
+  }
+
+  void TakeSnapshot(int64_t jobs) {
+    ClusterState state{ClusterLimits{}};
+    ASSERT_TRUE(Recover(journal_, AtSecond(1), &state).ok());
+    const SnapshotStamp stamp = {.sequence = jobs, .wall = TimeAt(1).wall};
+    SnapshotStore& store = snapshots_;
+    ASSERT_TRUE(
+        store.Write(FrameWriter(SnapshotEncoder(state.Durable(), stamp)), std::atomic<bool>(false))
+            .ok());
+  }
+
+  absl::StatusOr<Recovered> RecoverAll() {
+    return RecoverStore(journal_, snapshots_, ClusterLimits{}, AtSecond(100));
+  }
+
+  MemorySnapshots snapshots_;
+};
+
+TEST_F(StoreRecoveryTest, BeginsWithTheNewestSnapshot) {
+  const auto recovered = RecoverAll();
+  ASSERT_TRUE(recovered.ok()) << recovered.status();
+  EXPECT_EQ(recovered->snapshot_sequence, 6);
+  EXPECT_EQ(recovered->older_snapshot_sequence, 3);
+  EXPECT_EQ(recovered->records, 3);
+  EXPECT_EQ(recovered->state.next_job_id(), JobId(10));
+}
+
+TEST_F(StoreRecoveryTest, DamagedSnapshotIsSaidAndTheOneBeforeIsUsed) {
+  ASSERT_TRUE(*journal_.RemoveUpTo(3, 100));
+  snapshots_.bytes(6).pop_back();
+  const auto recovered = RecoverAll();
+  ASSERT_TRUE(recovered.ok()) << recovered.status();
+  EXPECT_EQ(recovered->snapshot_sequence, 3);
+  EXPECT_EQ(recovered->records, 6);
+  ASSERT_EQ(recovered->warnings.size(), 1U);
+  EXPECT_THAT(recovered->warnings[0], StartsWith("the snapshot is damaged: "));
+}
+
+TEST_F(StoreRecoveryTest, OlderStateThanTheNewestSnapshotIsRefused) {
+  journal_.LoseNewest(4);
+  snapshots_.bytes(6).pop_back();
+  EXPECT_EQ(RecoverAll().status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(StoreRecoveryTest, RecordsMissingAtTheEndAreFound) {
+  journal_.LoseNewest(2);
+  const absl::Status status = RecoverAll().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(),
+            "journal records 8 to 9 were on disk and are gone; see `schedulerd check`");
+}
+
+TEST_F(StoreRecoveryTest, BothSnapshotsDamagedIsRefusedOnceRecordsAreRemoved) {
+  ASSERT_TRUE(*journal_.RemoveUpTo(3, 100));
+  snapshots_.bytes(3).pop_back();
+  snapshots_.bytes(6).pop_back();
+  EXPECT_EQ(RecoverAll().status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_F(StoreRecoveryTest, RecordsGoOnBehindASnapshotWithoutJournal) {
+  MemoryJournal empty;
+  const auto recovered = RecoverStore(empty, snapshots_, ClusterLimits{}, AtSecond(100));
+  ASSERT_TRUE(recovered.ok()) << recovered.status();
+  ASSERT_TRUE(empty.Append({"x"}).ok());
+  EXPECT_EQ(empty.last_sequence(), 7);
 }
 
 }  // namespace

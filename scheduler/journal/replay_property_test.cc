@@ -1,18 +1,29 @@
 // Random events, of which Check lets some pass: the invariants of cluster_state.h hold after each,
-// and the journal gives the same state again.
+// and the journal gives the same state again: all of its records, and a snapshot at any point with
+// the records after it.
+//
+// A field of Job or Attempt that a snapshot does not hold is found by itself, since all of them are
+// compared; state beside the jobs has to be added to CheckSame.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "planner/planner.h"
+#include "planner/policies/fifo.h"
+#include "scheduler/core/cluster_planner.h"
 #include "scheduler/core/reconcile.h"
 #include "scheduler/journal/memory_journal.h"
 #include "scheduler/journal/record.h"
 #include "scheduler/journal/recovery.h"
+#include "scheduler/journal/snapshot_frame.h"
 #include "scheduler/testing/builders.h"
 
 namespace pipefill::scheduler {
@@ -37,17 +48,82 @@ std::string Describe(const Job& job) {
     absl::StrAppend(&text, " [", attempt.number.value(), " ", attempt.fence.value(), " ",
                     attempt.device.node, " ", attempt.device.name, " ",
                     static_cast<int>(attempt.state), " ", static_cast<int>(attempt.end.cause), " ",
-                    attempt.end.exit_code, "]");
+                    attempt.end.exit_code, " ", attempt.evicted_for.value_or(JobId()).value(), "]");
   }
   return text;
 }
 
-std::vector<std::string> DescribeAll(const ClusterState& state) {
-  std::vector<std::string> all;
-  for (JobId id(1); id < state.next_job_id(); id = JobId(id.value() + 1)) {
-    all.push_back(Describe(**state.FindJob(id)));
+// A new durable event must be among the steps below, or this test says nothing about it.
+static_assert(std::variant_size_v<Event> == 13);
+
+// The job without what is not durable.
+Job DurablePartOf(const Job& job) {
+  Job durable = job;
+  // Equal specs, of which each state has its own copy; compared by the caller.
+  durable.spec = nullptr;
+  // Follows from the profile.
+  durable.needs = nullptr;
+  // A restart begins the wait anew: only whether it waits is the same.
+  if (durable.not_before.has_value()) durable.not_before = Instant();
+  if (durable.reserved.has_value()) durable.reserved->until = Instant();
+  for (Attempt& attempt : durable.attempts) {
+    const FillProgress& known = attempt.progress;
+    const FillProgress kept = {.units = known.units,
+                               .unit_cpu_ns = known.unit_cpu_ns,
+                               .unit_estimate_ns = known.unit_estimate_ns};
+    attempt.progress = attempt.state == AttemptState::kEnded ? kept : FillProgress();
+    attempt.settled = FillProgress();
+    attempt.older_mark = attempt.newer_mark = ProgressMark();
+    attempt.mark_resident = 0;
+    attempt.progress_at = Instant();
   }
-  return all;
+  return durable;
+}
+
+void CheckSameJob(const Job& a, const Job& b) {
+  RC_ASSERT(*a.spec == *b.spec);
+  RC_ASSERT(DurablePartOf(a) == DurablePartOf(b));
+}
+
+void CheckSame(ClusterState& a, ClusterState& b, const EventTime& time) {
+  RC_ASSERT(a.next_job_id() == b.next_job_id());
+  for (JobId id(1); id < a.next_job_id(); id = JobId(id.value() + 1)) {
+    const auto job_a = a.FindJob(id);
+    const auto job_b = b.FindJob(id);
+    RC_ASSERT(job_a.ok() == job_b.ok());
+    if (!job_a.ok()) continue;
+    CheckSameJob(**job_a, **job_b);
+    RC_ASSERT(a.NextAttempt(id) == b.NextAttempt(id));
+    if ((*job_a)->key.empty()) continue;
+    RC_ASSERT(*b.FindSubmission((*job_a)->key, *(*job_a)->spec) == id);
+  }
+  RC_ASSERT(*a.main_jobs().Snapshot() == *b.main_jobs().Snapshot());
+  RC_ASSERT(a.Durable().last_fence == b.Durable().last_fence);
+  RC_ASSERT(a.Durable().tenants == b.Durable().tenants);
+  RC_ASSERT(a.Durable().profiles == b.Durable().profiles);
+  RC_ASSERT(a.tenants().Snapshot(time.wall) == b.tenants().Snapshot(time.wall));
+  RC_ASSERT(a.counts().pending == b.counts().pending);
+  RC_ASSERT(a.counts().running == b.counts().running);
+  RC_ASSERT(a.counts().ended == b.counts().ended);
+  RC_ASSERT(a.ExpiredJobs(absl::InfiniteFuture(), 100) ==
+            b.ExpiredJobs(absl::InfiniteFuture(), 100));
+  RC_ASSERT(a.Snapshot(time).pending.size() == b.Snapshot(time).pending.size());
+  for (int node = 0; node < kNodes; ++node) {
+    const LiveAttempts& live_a = a.LiveAttemptsOf(NodeName(node));
+    const LiveAttempts& live_b = b.LiveAttemptsOf(NodeName(node));
+    RC_ASSERT(live_a.size() == live_b.size());
+    for (const auto& [fence, attempt] : live_a) {
+      const auto same = live_b.find(fence);
+      RC_ASSERT(same != live_b.end());
+      RC_ASSERT(same->second.key == attempt.key);
+      RC_ASSERT(same->second.device == attempt.device);
+      RC_ASSERT(same->second.memory_bytes == attempt.memory_bytes);
+      RC_ASSERT(same->second.is_started == attempt.is_started);
+      RC_ASSERT(same->second.is_leaving == attempt.is_leaving);
+      RC_ASSERT(same->second.priority == attempt.priority);
+      RC_ASSERT(same->second.may_be_evicted == attempt.may_be_evicted);
+    }
+  }
 }
 
 // A cluster to which random things happen.
@@ -55,14 +131,27 @@ class World {
  public:
   void Step() {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
-    switch (*rc::gen::weightedElement<int>(
-        {{3, 0}, {1, 1}, {6, 2}, {3, 3}, {2, 4}, {2, 5}, {1, 6}, {1, 7}, {1, 8}, {1, 9}})) {
+    switch (*rc::gen::weightedElement<int>({{3, 0},
+                                            {1, 1},
+                                            {6, 2},
+                                            {3, 3},
+                                            {2, 4},
+                                            {2, 5},
+                                            {1, 6},
+                                            {1, 7},
+                                            {1, 8},
+                                            {1, 9},
+                                            {3, 10},
+                                            {1, 11},
+                                            {1, 12}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
         return Try(CancelRequested{AnyJob()});
       case 9:
         return Try(MoveRequested{AnyJob(), {"a", "cpu1"}});
+      case 10:
+        return Try(EvictionRequested{AnyAttempt(), AnyJob()});
       case 2:
         return Place();
       case 3:
@@ -73,6 +162,10 @@ class World {
         return DialIn();
       case 8:
         return Try(AnyUpdate());
+      case 11:
+        return Try(AnyDrop());
+      case 12:
+        return TakeSnapshot();
       case 6:
         return Carry(GiveUpOverdue(state_, AtSecond(second_)));
       default:
@@ -86,6 +179,7 @@ class World {
     std::map<DeviceKey, int> residents;
     int live = 0;
     for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      if (!state_.FindJob(id).ok()) continue;
       const Job& job = **state_.FindJob(id);
       CheckAttempts(job, &fences);
       if (const auto it = ended_.find(id); it != ended_.end())
@@ -103,26 +197,100 @@ class World {
     }
     RC_ASSERT(state_.counts().running == live);
     RC_ASSERT(static_cast<size_t>(state_.counts().pending) ==
-              state_.Snapshot(AtSecond(second_)).pending.size());
+              state_.Snapshot(TimeAt(second_)).pending.size());
+    CheckPlanner();
   }
 
   bool has_shared_device() const { return has_shared_device_; }
   bool has_larger_ask() const { return has_larger_ask_; }
+  bool has_eviction() const { return has_eviction_; }
 
   void CheckReplay() {
     ClusterState again{ClusterLimits{}};
     const absl::Status status = Recover(journal_, AtSecond(second_), &again);
     RC_ASSERT(status.ok());
-    RC_ASSERT(DescribeAll(again) == DescribeAll(state_));
-    RC_ASSERT(again.next_job_id() == state_.next_job_id());
-    RC_ASSERT(*again.main_jobs().Snapshot() == *state_.main_jobs().Snapshot());
-    for (int node = 0; node < kNodes; ++node) {
-      RC_ASSERT(again.LiveAttemptsOf(NodeName(node)).size() ==
-                state_.LiveAttemptsOf(NodeName(node)).size());
+    CheckSame(again, state_, TimeAt(second_));
+    for (const Taken& taken : snapshots_) CheckSnapshot(taken);
+  }
+
+  // What the planner was told of changes leads to the plan that the whole state leads to.
+  void CheckPlanner() {
+    const EventTime time = TimeAt(second_);
+    const Plan plan = planner_.MakePlan(&state_, time);
+    const Plan expected = pipefill::MakePlan(state_.Snapshot(time), policy_);
+    RC_ASSERT(plan.placements == expected.placements);
+    RC_ASSERT(plan.evictions == expected.evictions);
+    RC_ASSERT(plan.numbers == expected.numbers);
+    has_eviction_ = has_eviction_ || !plan.evictions.empty();
+    for (const Eviction& eviction : plan.evictions) {
+      RC_ASSERT(state_
+                    .Check(EvictionRequested{(*state_.FindJob(eviction.victim))->live_key(),
+                                             eviction.beneficiary},
+                           time.now)
+                    .ok());
+    }
+    // Of a tenant's use nothing is counted twice or forgotten.
+    std::map<std::string, int> residents;
+    std::map<std::string, int64_t> pending;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      if (!state_.FindJob(id).ok()) continue;
+      const Job& job = **state_.FindJob(id);
+      if (HasLiveAttempt(job.phase)) ++residents[job.spec->tenant];
+      if (job.phase == JobPhase::kPending) ++pending[job.spec->tenant];
+    }
+    for (const TenantUse& tenant : state_.tenants().List(time.wall)) {
+      RC_ASSERT(tenant.resident == residents[tenant.limits.name]);
+      RC_ASSERT(tenant.pending == pending[tenant.limits.name]);
     }
   }
 
+  bool has_dropped() const { return has_dropped_; }
+  bool has_snapshot() const { return !snapshots_.empty(); }
+
  private:
+  struct Taken {
+    std::vector<std::string> blocks;
+    int64_t sequence = 0;
+  };
+
+  void TakeSnapshot() {
+    Taken taken{.blocks = {}, .sequence = journal_.last_sequence()};
+    FrameWriter writer(SnapshotEncoder(state_.Durable(),
+                                       {.sequence = taken.sequence, .wall = TimeAt(second_).wall}));
+    while (std::optional<std::string> block = writer.Next()) {
+      taken.blocks.push_back(*std::move(block));
+    }
+    snapshots_.push_back(std::move(taken));
+  }
+
+  // The snapshot and the records after it give the state that all records give.
+  void CheckSnapshot(const Taken& taken) {
+    ClusterState again{ClusterLimits{}};
+    SnapshotDecoder decoder(AtSecond(second_), &again);
+    FrameReader reader;
+    for (const std::string& block : taken.blocks) {
+      RC_ASSERT(
+          reader.Take(block, [&](absl::string_view piece) { return decoder.Take(piece); }).ok());
+    }
+    RC_ASSERT(reader.Finish().ok());
+    RC_ASSERT(decoder.Finish().ok());
+    RC_ASSERT(decoder.stamp().sequence == taken.sequence);
+    int64_t last = 0;
+    RC_ASSERT(ReplayAfter(journal_, taken.sequence, AtSecond(second_), &again, &last).ok());
+    CheckSame(again, state_, TimeAt(second_));
+  }
+
+  // Of jobs that have ended or not.
+  HistoryDropped AnyDrop() {
+    HistoryDropped drop;
+    JobId job = AnyJob();
+    for (int i = *rc::gen::inRange(1, 3); i > 0; --i, job = JobId(job.value() + 1)) {
+      drop.jobs.push_back(job);
+    }
+    has_dropped_ = has_dropped_ || state_.Check(drop, AtSecond(second_)).ok();
+    return drop;
+  }
+
   // At most one attempt of a job is live, and it is the last one; fences are unique and grow.
   static void CheckAttempts(const Job& job, std::set<Fence>* fences) {
     Fence last;
@@ -159,8 +327,11 @@ class World {
   JobId AnyJob() { return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8)); }
   std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
   JobSpec AnySpec() {
-    return SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
-                         *rc::gen::element(0, 1, 2));
+    JobSpec spec = SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
+                                 *rc::gen::element(0, 1, 2));
+    spec.priority = *rc::gen::element(0, 0, 1, 2);
+    spec.tenant = *rc::gen::element<std::string>("default", "vision");
+    return spec;
   }
 
   // Of a job that exists, if there is one: current, stale, or made up.
@@ -173,9 +344,13 @@ class World {
   }
 
   AttemptEnded AnyEnd() {
-    AttemptEnded ended =
-        EndOf(AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost,
-                                              EndCause::kOutOfMemory, EndCause::kCancelled));
+    AttemptEnded ended = EndOf(
+        AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost, EndCause::kOutOfMemory,
+                                        EndCause::kCancelled, EndCause::kRefused));
+    ended.useful_ns = *rc::gen::inRange(0, 1000);
+    ended.progress = {.units = *rc::gen::element(0, 10, 100),
+                      .unit_cpu_ns = 5'000,
+                      .unit_estimate_ns = *rc::gen::inRange(50, 60)};
     ended.end.exit_code = *rc::gen::element(0, 1);
     if (state_.FindJob(ended.attempt.job).ok()) {
       ended.larger_memory_bytes = state_.LargerAsk(ended);
@@ -218,6 +393,8 @@ class World {
     }
   }
 
+  const FifoPolicy policy_;
+  ClusterPlanner planner_{policy_};
   ClusterState state_{ClusterLimits{}};
   MemoryJournal journal_;
   double second_ = 0;
@@ -225,6 +402,9 @@ class World {
   std::map<JobId, std::string> ended_;
   bool has_shared_device_ = false;
   bool has_larger_ask_ = false;
+  bool has_eviction_ = false;
+  bool has_dropped_ = false;
+  std::vector<Taken> snapshots_;
 };
 
 RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) {
@@ -235,6 +415,9 @@ RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) 
   }
   world.CheckReplay();
   RC_CLASSIFY(world.has_shared_device(), "two attempts on one device");
+  RC_CLASSIFY(world.has_eviction(), "a task could be evicted");
+  RC_CLASSIFY(world.has_dropped(), "jobs left the history");
+  RC_CLASSIFY(world.has_snapshot(), "snapshots were taken");
   RC_CLASSIFY(world.has_larger_ask(), "an attempt ran out of memory and asked for more");
 }
 

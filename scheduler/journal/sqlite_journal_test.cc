@@ -40,7 +40,7 @@ class SqliteJournalTest : public testing::Test {
   absl::Status OpenStatus() { return SqliteJournal::Open(folder_.string()).status(); }
 
   static absl::Status Read(SqliteJournal& journal, std::vector<std::string>* records) {
-    return journal.ForEachRecord([&](int64_t sequence, absl::string_view record) {
+    return journal.ForEachRecord(0, [&](int64_t sequence, absl::string_view record) {
       EXPECT_EQ(sequence, static_cast<int64_t>(records->size()) + 1);
       records->emplace_back(record);
       return absl::OkStatus();
@@ -70,7 +70,7 @@ TEST_F(SqliteJournalTest, VisitorsErrorEndsTheVisit) {
   auto journal = Open();
   ASSERT_TRUE(journal->Append({"one", "two"}).ok());
   int visits = 0;
-  const absl::Status status = journal->ForEachRecord([&](int64_t, absl::string_view) {
+  const absl::Status status = journal->ForEachRecord(0, [&](int64_t, absl::string_view) {
     ++visits;
     return absl::AbortedError("enough");
   });
@@ -85,16 +85,16 @@ TEST_F(SqliteJournalTest, FolderInUseIsRefused) {
 
 TEST_F(SqliteJournalTest, StoreOfNewerVersionIsRefusedUnchanged) {
   ASSERT_TRUE(Open()->Append({"one"}).ok());
-  Execute("PRAGMA user_version=2");
+  Execute("PRAGMA user_version=3");
 
   const absl::Status status = OpenStatus();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(),
             absl::StrCat("state folder ", folder_.string(),
-                         " was written by a newer version (format 2, this binary reads 1); use "
+                         " was written by a newer version (format 3, this binary reads 2); use "
                          "that version, or choose another folder with state_dir"));
-  Execute("PRAGMA user_version=1");
+  Execute("PRAGMA user_version=2");
   std::vector<std::string> records;
   ASSERT_TRUE(Read(*Open(), &records).ok());
   EXPECT_THAT(records, ElementsAre("one"));
@@ -205,6 +205,154 @@ TEST_F(SqliteJournalTest, WhatWasAcknowledgedSurvivesKill) {
     EXPECT_GE(static_cast<int64_t>(records.size()), 2 * acknowledged);
     EXPECT_EQ(records.size() % 2, 0U) << "a batch is there in full or not at all";
   }
+}
+
+TEST_F(SqliteJournalTest, RemovedRecordsAreGoneAndNumbersGoOn) {
+  {
+    auto journal = Open();
+    for (int i = 1; i <= 10; ++i) ASSERT_TRUE(journal->Append({absl::StrCat(i)}).ok());
+    EXPECT_FALSE(*journal->RemoveUpTo(7, 5));
+    EXPECT_TRUE(*journal->RemoveUpTo(7, 5));
+    EXPECT_EQ(journal->first_sequence(), 8);
+  }
+  auto journal = Open();
+  EXPECT_EQ(journal->first_sequence(), 8);
+  EXPECT_EQ(journal->last_sequence(), 10);
+  std::vector<std::string> records;
+  const auto keep = [&](int64_t, absl::string_view record) {
+    records.emplace_back(record);
+    return absl::OkStatus();
+  };
+  EXPECT_EQ(journal->ForEachRecord(6, keep).code(), absl::StatusCode::kDataLoss);
+  ASSERT_TRUE(journal->ForEachRecord(7, keep).ok());
+  EXPECT_THAT(records, ElementsAre("8", "9", "10"));
+}
+
+TEST_F(SqliteJournalTest, NumbersGoOnBehindASnapshot) {
+  {
+    auto journal = Open();
+    journal->SkipTo(41);
+    ASSERT_TRUE(journal->Append({"a"}).ok());
+  }
+  EXPECT_EQ(Open()->last_sequence(), 42);
+}
+
+TEST_F(SqliteJournalTest, StoreOfTheFormatBeforeBecomesOfThisOne) {
+  ASSERT_TRUE(Open()->Append({"one"}).ok());
+  Execute("PRAGMA user_version=1");
+  std::vector<std::string> records;
+  ASSERT_TRUE(Read(*Open(), &records).ok());
+  EXPECT_THAT(records, ElementsAre("one"));
+  Execute("PRAGMA user_version=1");
+  EXPECT_EQ(Open()->last_sequence(), 1);
+}
+
+// The state folder as a kill leaves it: the log is not yet moved into the file.
+class KilledJournalTest : public SqliteJournalTest {
+ protected:
+  KilledJournalTest() {
+    auto journal = Open();
+    for (int i = 1; i <= 5; ++i) EXPECT_TRUE(journal->Append({absl::StrCat("record ", i)}).ok());
+    std::filesystem::create_directories(killed_);
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      std::filesystem::copy(entry.path(), killed_ / entry.path().filename());
+    }
+  }
+  ~KilledJournalTest() override { std::filesystem::remove_all(killed_); }
+
+  std::filesystem::path Log() const { return killed_ / "journal.db-wal"; }
+  // Changes one byte of the log.
+  void Flip(int64_t at) {
+    std::fstream file(Log(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 0x55));
+  }
+  absl::StatusOr<std::unique_ptr<SqliteJournal>> OpenKilled() {
+    return SqliteJournal::Open(killed_.string());
+  }
+
+  const std::filesystem::path killed_ = folder_.string() + "-killed";
+};
+
+TEST_F(KilledJournalTest, AllRecordsAreThere) {
+  const auto journal = OpenKilled();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  EXPECT_EQ((*journal)->last_sequence(), 5);
+  EXPECT_EQ((*journal)->high_water(), 5);
+  EXPECT_THAT((*journal)->warnings(), ElementsAre());
+}
+
+// SQLite alone would open the store with the records before the damage, and say nothing.
+TEST_F(KilledJournalTest, DamageInTheMiddleOfTheLogIsRefusedAndNothingIsChanged) {
+  const auto size = std::filesystem::file_size(Log());
+  Flip(static_cast<int64_t>(size) / 2);
+  for (int round = 0; round < 2; ++round) {
+    const absl::Status status = OpenKilled().status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is damaged in its frame "));
+    EXPECT_EQ(std::filesystem::file_size(Log()), size);
+  }
+}
+
+TEST_F(KilledJournalTest, TornLastTransactionIsCutOffWithAWarning) {
+  std::filesystem::resize_file(Log(), std::filesystem::file_size(Log()) - 100);
+  // As a power cut leaves it: the mark was not written back.
+  std::filesystem::remove(killed_ / "journal.mark");
+  const auto journal = OpenKilled();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  EXPECT_EQ((*journal)->last_sequence(), 4);
+}
+
+TEST_F(KilledJournalTest, RemovedLogIsNoticedByTheMark) {
+  std::filesystem::remove(Log());
+  const auto journal = OpenKilled();
+  if (!journal.ok()) return;  // the file alone may be no journal yet
+  EXPECT_LT((*journal)->last_sequence(), 5);
+  EXPECT_EQ((*journal)->high_water(), 5);
+}
+
+TEST_F(KilledJournalTest, DamagedMarkIsAWarning) {
+  std::ofstream(killed_ / "journal.mark", std::ios::trunc) << "not a mark at all";
+  const auto journal = OpenKilled();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  EXPECT_EQ((*journal)->last_sequence(), 5);
+  ASSERT_EQ((*journal)->warnings().size(), 1U);
+  EXPECT_THAT((*journal)->warnings()[0], HasSubstr("journal.mark is damaged"));
+}
+
+// Cut at any length, the log gives a prefix of what was written, and the mark says what is missing.
+TEST_F(KilledJournalTest, LogOfAnyLengthGivesAPrefixOrIsRefused) {
+  const std::filesystem::path whole = killed_.string() + "-whole";
+  std::filesystem::remove_all(whole);
+  std::filesystem::copy(killed_, whole);
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(Log()));
+  for (int64_t length = 0; length <= size; length += 97) {
+    std::filesystem::remove_all(killed_);
+    std::filesystem::copy(whole, killed_);
+    std::filesystem::resize_file(Log(), static_cast<uintmax_t>(length));
+    auto journal = OpenKilled();
+    if (!journal.ok()) continue;
+    std::vector<std::string> records;
+    ASSERT_TRUE(Read(**journal, &records).ok());
+    for (size_t i = 0; i < records.size(); ++i) {
+      EXPECT_EQ(records[i], absl::StrCat("record ", i + 1)) << length;
+    }
+    EXPECT_TRUE(records.size() == 5 || (*journal)->high_water() == 5) << length;
+  }
+  std::filesystem::remove_all(whole);
+}
+
+TEST_F(KilledJournalTest, LookingChangesNothing) {
+  const auto size = std::filesystem::file_size(Log());
+  {
+    const auto journal = SqliteJournal::OpenToRead(killed_.string());
+    ASSERT_TRUE(journal.ok()) << journal.status();
+    EXPECT_EQ((*journal)->last_sequence(), 5);
+  }
+  EXPECT_EQ(std::filesystem::file_size(Log()), size);
+  EXPECT_EQ((*OpenKilled())->last_sequence(), 5);
 }
 
 TEST_F(SqliteJournalTest, UnwritableFolderIsRefused) {

@@ -78,9 +78,10 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   launch->set_device(action.device.name);
   *launch->mutable_spec() = ToProto(*action.spec);
   launch->mutable_spec()->clear_profile();  // agentd has no use for it
-  const Configuration* configuration = action.spec->profile.Find(action.configuration);
-  if (configuration != nullptr) launch->set_config(ConfigText(*configuration));
+  if (action.configuration.has_value()) launch->set_config(ConfigText(*action.configuration));
   launch->mutable_spec()->set_memory_bytes(action.memory_bytes);
+  // The higher priority goes first, the lower rank.
+  launch->set_policy_rank(-action.spec->priority);
   launch->set_job_submitted_unix_ns(absl::ToUnixNanos(action.job_submitted_at));
 }
 

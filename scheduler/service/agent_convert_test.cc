@@ -101,14 +101,24 @@ TEST(ReadEndedTest, LongTextIsCut) {
 }
 
 TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
-  const LaunchAttempt action{
-      kKey, {"a", "cpu0"}, std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)), 2 * kMiB,
-      TimeAt(1).wall};
+  const LaunchAttempt action{kKey,
+                             {"a", "cpu0"},
+                             std::make_shared<const JobSpec>(SpecThatNeeds(kMiB)),
+                             2 * kMiB,
+                             TimeAt(1).wall};
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().key().fence(), 9U);
   EXPECT_EQ(command.launch().device(), "cpu0");
   EXPECT_EQ(command.launch().spec().memory_bytes(), 2 * kMiB);
   EXPECT_EQ(command.launch().job_submitted_unix_ns(), 1'700'000'001'000'000'000);
+}
+
+TEST(ToCommandTest, HigherPriorityIsTheLowerRankAmongTheTasksOfADevice) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.priority = 5;
+  LaunchAttempt action;
+  action.spec = std::make_shared<const JobSpec>(spec);
+  EXPECT_EQ(ToCommand(action, {}).launch().policy_rank(), -5);
 }
 
 TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
@@ -119,12 +129,12 @@ TEST(ToCommandTest, LaunchCarriesTheConfigurationAloneOfTheProfile) {
   spec.profile.configurations = {configuration};
   LaunchAttempt action;
   action.spec = std::make_shared<const JobSpec>(spec);
-  action.configuration = "batch8";
+  action.configuration = configuration;
   const v1::AgentCommand command = ToCommand(action, {});
   EXPECT_EQ(command.launch().config(),
             R"({"name":"batch8","batch_size":8,"memory_saving":"plain"})");
   EXPECT_FALSE(command.launch().spec().has_profile());
-  action.configuration = "";
+  action.configuration = std::nullopt;
   EXPECT_EQ(ToCommand(action, {}).launch().config(), "");
 }
 

@@ -1,7 +1,9 @@
 #include "scheduler/service/scheduler_service.h"
 
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
@@ -38,6 +40,70 @@ class WaitCall : public grpc::ServerUnaryReactor {
   const WaitId wait_;
 };
 
+// Why a job waits, of the latest plan.
+void AddDetail(const WaitDetail& detail, v1::Job* job) {
+  *job->mutable_pending() = ToProto(detail);
+  if (detail.place == 0) return;
+  job->set_pending_text(
+      absl::StrCat(detail.rule, "; ", detail.place, " of ", detail.waiting, " in line"));
+}
+
+// Streams a snapshot. gRPC owns it: it deletes itself in OnDone.
+class BackupCall : public grpc::ServerWriteReactor<v1::BackupChunk> {
+ public:
+  void Begin(FrameWriter snapshot) {
+    snapshot_.emplace(std::move(snapshot));
+    WriteNext();
+  }
+
+  void OnWriteDone(bool is_ok) override {
+    if (is_ok) return WriteNext();
+    Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void WriteNext() {
+    std::optional<std::string> block = snapshot_->Next();
+    if (!block.has_value()) return Finish(grpc::Status::OK);
+    chunk_.set_data(*std::move(block));
+    StartWrite(&chunk_);
+  }
+
+  std::optional<FrameWriter> snapshot_;
+  v1::BackupChunk chunk_;
+};
+
+constexpr int kJobsMax = 1'000;
+
+absl::StatusOr<std::vector<NewJob>> ReadJobs(const v1::SubmitJobsRequest& request,
+                                             const SpecLimits& limits) {
+  if (request.jobs().empty()) return absl::InvalidArgumentError("jobs: none is named");
+  if (request.jobs_size() > kJobsMax) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "jobs: ", request.jobs_size(), " in one call, at most ", kJobsMax, "; send several calls"));
+  }
+  std::vector<NewJob> jobs;
+  jobs.reserve(static_cast<size_t>(request.jobs_size()));
+  for (const v1::SubmitJobRequest& job : request.jobs()) {
+    absl::StatusOr<JobSpec> spec = ReadSpec(job, limits);
+    if (!spec.ok()) {
+      return WithContext(spec.status(),
+                         absl::StrCat("job ", jobs.size() + 1, " of ", request.jobs_size()));
+    }
+    jobs.push_back({.key = job.key(), .spec = *std::move(spec)});
+  }
+  return jobs;
+}
+
+void Fill(const std::vector<Submission>& submissions, v1::SubmitJobsResponse* response) {
+  for (const Submission& submission : submissions) {
+    v1::SubmitJobResponse* to = response->add_jobs();
+    to->set_job_id(submission.job.value());
+    to->set_already_existed(submission.already_existed);
+  }
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContext* context,
@@ -58,10 +124,44 @@ grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContex
   return reactor;
 }
 
+grpc::ServerUnaryReactor* SchedulerService::SubmitJobs(grpc::CallbackServerContext* context,
+                                                       const v1::SubmitJobsRequest* request,
+                                                       v1::SubmitJobsResponse* response) {
+  absl::StatusOr<std::vector<NewJob>> jobs = ReadJobs(*request, options_.limits);
+  if (!jobs.ok()) return Answer(context, jobs.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status posted = dependencies_.loop.Post(SubmitManyRequest{
+      *std::move(jobs), [reactor, response](const absl::StatusOr<std::vector<Submission>>& result) {
+        if (result.ok()) Fill(*result, response);
+        reactor->Finish(ToGrpc(result.status()));
+      }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
+}
+
+grpc::ServerWriteReactor<v1::BackupChunk>* SchedulerService::Backup(
+    grpc::CallbackServerContext* /*context*/, const v1::BackupRequest* /*request*/) {
+  auto* call = new BackupCall;
+  const absl::Status posted = dependencies_.loop.Post(
+      BackupRequest{[call](FrameWriter snapshot) { call->Begin(std::move(snapshot)); }});
+  if (!posted.ok()) call->Finish(ToGrpc(posted));
+  return call;
+}
+
 grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* context,
                                                    const v1::GetJobRequest* request,
                                                    v1::Job* response) {
-  return Answer(context, FillJob(JobId(request->job_id()), response));
+  const JobId job(request->job_id());
+  const absl::Status filled = FillJob(job, response);
+  if (!filled.ok() || response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const absl::Status posted = dependencies_.loop.Post(
+      WhyRequest{job, [reactor, response](const std::optional<WaitDetail>& detail) {
+                   if (detail.has_value()) AddDetail(*detail, response);
+                   reactor->Finish(grpc::Status::OK);
+                 }});
+  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* SchedulerService::ListJobs(grpc::CallbackServerContext* context,
@@ -188,6 +288,23 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
   response->set_jobs_running(view->counts.running);
   response->set_jobs_ended(view->counts.ended);
   for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
+  response->set_policy_error(view->policy_error);
+  const Instant now = dependencies_.clock.Now();
+  for (const auto& [node, quarantine] : *view->quarantines) {
+    if (quarantine.until <= now) continue;
+    v1::NodeQuarantine* to = response->add_quarantines();
+    to->set_node(node);
+    to->set_text(quarantine.text);
+    to->set_left_ns(absl::ToInt64Nanoseconds(quarantine.until - now));
+  }
+  for (const TenantUse& tenant : view->tenants) *response->add_tenants() = ToProto(tenant);
+  response->set_history_keep_seconds(absl::ToInt64Seconds(options_.history_keep));
+  response->set_history_jobs_max(options_.history_jobs_max);
+  response->set_journal_records(view->store.journal_records);
+  if (view->store.snapshot_at != absl::InfinitePast()) {
+    response->set_snapshot_unix_ns(absl::ToUnixNanos(view->store.snapshot_at));
+  }
+  response->set_refusing_text(view->store.refusing_text);
   return Answer(context, absl::OkStatus());
 }
 
@@ -219,7 +336,7 @@ void SchedulerService::FillPage(const JobPageRequest& request,
 }
 
 void SchedulerService::AddForecast(const Job& job, const ClusterView& view, v1::Job* to) const {
-  const std::optional<JobForecast> forecast = ForecastJob(job, view.nodes);
+  const std::optional<JobForecast> forecast = ForecastJob(job, *view.nodes);
   if (!forecast.has_value()) return;
   *to->mutable_forecast() = ToProto(*forecast, dependencies_.clock.WallNow());
 }
@@ -241,8 +358,8 @@ absl::StatusOr<SessionId> SchedulerService::FindKeeper(v1::ReadContentRequest* r
     }
     name = job->attempts[static_cast<size_t>(request->attempt()) - 1].device.node;
   }
-  auto node = view->nodes.find(name);
-  if (node != view->nodes.end() && node->second->is_connected()) return *node->second->session;
+  auto node = view->nodes->find(name);
+  if (node != view->nodes->end() && node->second->is_connected()) return *node->second->session;
   return absl::UnavailableError(
       absl::StrCat("node ", name, " is away, and keeps its logs and traces; try again later"));
 }

@@ -37,6 +37,9 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
     SpecLimits limits;
     std::string version;
     std::string policy;
+    // For people.
+    absl::Duration history_keep;
+    int64_t history_jobs_max = 0;
     // How long an agent may take to answer a question.
     absl::Duration content_wait = absl::Seconds(10);
   };
@@ -47,6 +50,11 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
                                       const v1::SubmitJobRequest* request,
                                       v1::SubmitJobResponse* response) override;
+  grpc::ServerUnaryReactor* SubmitJobs(grpc::CallbackServerContext* context,
+                                       const v1::SubmitJobsRequest* request,
+                                       v1::SubmitJobsResponse* response) override;
+  grpc::ServerWriteReactor<v1::BackupChunk>* Backup(grpc::CallbackServerContext* context,
+                                                    const v1::BackupRequest* request) override;
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const v1::GetJobRequest* request, v1::Job* response) override;
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,

@@ -1,6 +1,7 @@
 #include "scheduler/service/validate.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -18,6 +19,8 @@ constexpr size_t kNameMax = 128;
 constexpr size_t kMainJobMax = 127;
 constexpr int kCommandMax = 1024;
 constexpr int32_t kRetriesMax = 100;
+constexpr int64_t kPriorityMax = 1000;
+constexpr size_t kTenantMax = 64;
 constexpr int32_t kPageDefault = 100;
 constexpr int32_t kPageMax = 1000;
 constexpr int32_t kContentDefault = 256 << 10;
@@ -88,6 +91,21 @@ absl::Status CheckNumbers(const v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPlanning(const v1::JobSpec& spec) {
+  if (std::abs(int64_t{spec.priority()}) > kPriorityMax) {
+    return Bad("spec.priority",
+               absl::StrCat(spec.priority(), " is not in -", kPriorityMax, "..", kPriorityMax));
+  }
+  const std::string& tenant = spec.tenant();
+  if (tenant.size() > kTenantMax || !std::all_of(tenant.begin(), tenant.end(), IsNameCharacter)) {
+    return Bad("spec.tenant",
+               absl::StrCat("\"", tenant, "\" is not 1..64 characters of [A-Za-z0-9._-]"));
+  }
+  if (spec.deadline_unix_ns() < 0) return Bad("spec.deadline_unix_ns", "is before 1970");
+  if (spec.min_runtime_ns() < 0) return Bad("spec.min_runtime_ns", "is negative");
+  return absl::OkStatus();
+}
+
 // As agentd accepts it from a rank.
 absl::Status CheckMainJobName(const std::string& name) {
   const bool is_printable = std::all_of(name.begin(), name.end(), [](char c) {
@@ -131,6 +149,7 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   RETURN_IF_ERROR(CheckEnvironment(spec));
   RETURN_IF_ERROR(CheckWorkdir(spec.workdir()));
   RETURN_IF_ERROR(CheckNumbers(spec));
+  RETURN_IF_ERROR(CheckPlanning(spec));
   // A newer client may know more ways.
   if (!v1::FillWay_IsValid(spec.way())) {
     return Bad("spec.way",
@@ -140,6 +159,7 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   if (read.name.empty()) read.name = NameFor(read.command[0]);
   if (read.memory_bytes == 0) read.memory_bytes = limits.default_memory_bytes;
   if (read.devices == 0) read.devices = 1;
+  if (!spec.has_min_runtime_ns()) read.min_runtime = limits.default_min_runtime;
   RETURN_IF_ERROR(WithContext(CheckProfile(read.profile), "spec"));
   if (read.way == FillWay::kUnspecified) read.way = FillWay::kSdk;
   return read;

@@ -18,9 +18,11 @@ namespace pipefill::scheduler {
 struct SpecLimits {
   int64_t default_memory_bytes = int64_t{1} << 30;
   int64_t spec_max_bytes = int64_t{64} << 10;
+  absl::Duration default_min_runtime = absl::Seconds(30);
 };
 
-// The spec with its defaults filled in: name, memory, devices. InvalidArgument names the field
+// The spec with its defaults filled in: name, memory, devices, tenant, least run time.
+// InvalidArgument names the field
 // ("spec.env: ..."); ResourceExhausted if the spec is larger than `spec_max_bytes`.
 absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const SpecLimits& limits);
 

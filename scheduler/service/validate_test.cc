@@ -44,6 +44,15 @@ TEST(ReadSpecTest, GivenValuesAreKept) {
   EXPECT_EQ(spec->env.at("_A1"), "x");
 }
 
+TEST(ReadSpecTest, LeastRunTimeIsTheSitesUnlessTheJobSaysAny) {
+  v1::SubmitJobRequest request = GoodRequest();
+  const SpecLimits limits = {.default_min_runtime = absl::Seconds(7)};
+  EXPECT_EQ(ReadSpec(request, limits)->min_runtime, absl::Seconds(7));
+  EXPECT_EQ(ReadSpec(request, limits)->tenant, "default");
+  request.mutable_spec()->set_min_runtime_ns(0);
+  EXPECT_EQ(ReadSpec(request, limits)->min_runtime, absl::ZeroDuration());
+}
+
 TEST(ReadSpecTest, ProfileMustMakeSense) {
   v1::SubmitJobRequest request = GoodRequest();
   v1::FillConfiguration* configuration =
@@ -93,6 +102,16 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_devices(2); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(-1); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(101); }},
+      {"spec.priority: 1001 is not in -1000..1000",
+       [](auto* r) { r->mutable_spec()->set_priority(1001); }},
+      {"spec.priority: -2147483648 is not in -1000..1000",
+       [](auto* r) { r->mutable_spec()->set_priority(INT32_MIN); }},
+      {"spec.tenant: \"a b\" is not 1..64 characters of [A-Za-z0-9._-]",
+       [](auto* r) { r->mutable_spec()->set_tenant("a b"); }},
+      {"spec.deadline_unix_ns: is before 1970",
+       [](auto* r) { r->mutable_spec()->set_deadline_unix_ns(-1); }},
+      {"spec.min_runtime_ns: is negative",
+       [](auto* r) { r->mutable_spec()->set_min_runtime_ns(-1); }},
       {"spec.way: 9 is not known",
        [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
   };

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "common/virtual_time.h"
 #include "planner/policies/fifo.h"
 #include "scheduler/journal/memory_journal.h"
+#include "scheduler/journal/memory_snapshots.h"
 #include "scheduler/journal/recovery.h"
 #include "scheduler/scheduler_loop.h"
 #include "scheduler/testing/builders.h"
@@ -47,14 +49,29 @@ class FakeAgents : public AgentLink {
   std::vector<std::pair<SessionId, absl::Status>> closed_;
 };
 
+// A disk with space until it is told otherwise.
+class FakeSpace : public DiskSpace {
+ public:
+  absl::Status Check() override { return status_; }
+  bool GiveUpReserve() override {
+    if (on_give_up_ == nullptr) return false;
+    std::exchange(on_give_up_, nullptr)();
+    return true;
+  }
+
+  absl::Status status_;
+  // Called once; nullptr = there is no reserve.
+  std::function<void()> on_give_up_;
+};
+
 class SchedulerLoopTest : public testing::Test {
  protected:
   SchedulerLoopTest() { Start(); }
 
   // A schedulerd on the journal as it is.
   void Start() {
-    ClusterState state{ClusterLimits{}};
-    ASSERT_TRUE(Recover(journal_, time_->Now(), &state).ok());
+    auto recovered = RecoverStore(journal_, snapshots_, cluster_limits_, time_->Now());
+    ASSERT_TRUE(recovered.ok()) << recovered.status();
     loop_ = std::make_unique<SchedulerLoop>(
         LoopDependencies{.loop = *time_,
                          .clock = *time_,
@@ -62,8 +79,13 @@ class SchedulerLoopTest : public testing::Test {
                          .agents = agents_,
                          .policy = policy_,
                          .board = board_,
-                         .on_fatal = [this](const absl::Status& status) { fatal_ = status; }},
-        limits_, std::move(state));
+                         .on_fatal = [this](const absl::Status& status) { fatal_ = status; },
+                         .snapshots = &snapshots_,
+                         .space = &space_},
+        limits_, std::move(recovered->state),
+        StoreSummary{.snapshot_sequence = recovered->snapshot_sequence,
+                     .older_snapshot_sequence = recovered->older_snapshot_sequence,
+                     .snapshot_at = recovered->snapshot_at});
     loop_->Start();
     time_->RunReady();
   }
@@ -144,8 +166,11 @@ class SchedulerLoopTest : public testing::Test {
   }
 
   LoopLimits limits_;
+  ClusterLimits cluster_limits_;
   std::unique_ptr<VirtualTime> time_ = std::make_unique<VirtualTime>();
   MemoryJournal journal_;
+  MemorySnapshots snapshots_;
+  FakeSpace space_;
   FakeAgents agents_;
   FifoPolicy policy_;
   ViewBoard board_;

@@ -20,7 +20,6 @@ import argparse
 import bisect
 import collections
 import contextlib
-import csv
 import json
 import math
 import os
@@ -31,14 +30,12 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.append(os.path.join(ROOT, "tests", "e2e"))
+from training_run import MAIN_JOB, ROOT, TrainingRun, say  # makes `cluster` known
 
-import cluster  # noqa: E402
-import fill_job  # noqa: E402
+import cluster
+import fill_job
 
 FILL_JOB = os.path.join(ROOT, "tests/benchmarks/fill_job.py")
-MAIN_JOB = "gpt"
 UNFILLED, FILLED, STATIC, GATE_ONLY, UNCONTROLLED = "unfilled", "filled", "static68", "gateonly", "uncontrolled"
 # One round of each part of the run. Every other block is unfilled, so each has two such neighbours.
 ROUNDS = {"first": [FILLED, STATIC, FILLED], "second": [GATE_ONLY, UNCONTROLLED]}
@@ -54,30 +51,18 @@ Bubble = collections.namedtuple("Bubble", "device begin_ns end_ns filled_ns over
 FillJob = collections.namedtuple("FillJob", "name log alone_ns")
 
 
-def say(text):
-    print(f"fill: {text}", file=sys.stderr, flush=True)
-
-
 # --- The run ---
 
-class Run:
-    """A cluster with a training run and fill jobs; switches between kinds of blocks."""
+class Run(TrainingRun):
+    """A training run with fill jobs; switches between kinds of blocks."""
 
     def __init__(self, closing, options, size):
         self.options = options
-        self.cluster = closing.enter_context(cluster.Cluster())
         self.blocks = []
         self.jobs = []
         self.tasks = []
         self.co_runners = []
-        self.training = None
-        self.size = size
-        closing.callback(self.stop)
-        self.cluster.start_scheduler()
-        first, second = cluster.cores()
-        self.cluster.start_agent(hold_out={}, devices=[
-            {"name": f"cpu{i}", "backend": "cpu", "cores": core, "memory": "2GiB", "resident_limit": 2}
-            for i, core in enumerate((first, second))])
+        super().__init__(closing, size)
 
     def add_fill_jobs(self, unit_ms):
         for kind in ("elastic", "layer"):
@@ -103,27 +88,15 @@ class Run:
             cluster.until(lambda log=log: os.path.exists(log), "a co-runner starts")
             process.send_signal(signal.SIGSTOP)
 
-    def start_training(self):
-        """Returns once it has trained for a while and every task has run units."""
-        self.training = subprocess.Popen(
-            [cluster.PYTHON, cluster.TRAIN, "--stages", "2", "--pin-cores", ",".join(cluster.cores()),
-             "--iterations", "1000000", "--print-every", "20", "--name", MAIN_JOB, *self.size],
-            env=cluster.environment(PIPEFILL_SOCKET=self.cluster.socket), stdout=subprocess.PIPE, text=True)
-        for line in self.training.stdout:
-            words = line.split()
-            if words[:1] == ["iteration"] and int(words[1]) >= self.options.warm_up:
-                break
+    def fill(self):
+        """Starts the training; returns once it has trained for a while and every task has run units."""
+        self.start_training(self.options.warm_up)
         cluster.until(lambda: all(job["attempts"][-1]["progress"].get("units", 0) > 50 for job in self.show()),
                       "every fill job has run units")
 
     def show(self):
         jobs = self.cluster.cli_json("jobs")["jobs"]
         return [job for job in jobs if job.get("attempts")] if len(jobs) >= 4 else [{"attempts": [{"progress": {}}]}]
-
-    def command(self, *arguments):
-        code, _, errors = self.cluster.cli(*arguments)
-        if code != 0:
-            raise RuntimeError(f"pipefill {' '.join(arguments)}: {errors}")
 
     def switch(self, old, new):
         paused = (UNFILLED, UNCONTROLLED)
@@ -174,7 +147,7 @@ class Run:
             for kind in order:
                 for new in (UNFILLED, kind):
                     self.run_block(new)
-            say(f"round {number + 1} of {rounds}: {', '.join(order)}")
+            say("fill", f"round {number + 1} of {rounds}: {', '.join(order)}")
         self.run_block(UNFILLED)
 
     def run_block(self, kind):
@@ -183,30 +156,11 @@ class Run:
         time.sleep(WASH_OUT_S + self.options.block_seconds)
         self.blocks.append(Block(kind, begin_ns, time.monotonic_ns()))
 
-    def bubbles(self):
-        """Every bubble that the trace has, as rows of `pipefill report --csv`."""
-        path = self.cluster.path("bubbles.csv")
-        self.command("report", "--csv", path)
-        with open(path, encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-
-    def check(self):
-        code, output, _ = self.cluster.cli("report", "--check")
-        if code != 0:
-            raise RuntimeError(f"the trace checker found violations:\n{output}")
-
-    def control(self):
-        """What the controller says, per device."""
-        devices = self.cluster.cli_json("devices")["devices"]
-        return [device.get("main_rank", {}).get("control", {}) for device in devices]
-
     def stop(self):
         for process in self.co_runners:
             process.kill()
             process.wait()
-        if self.training is not None:
-            self.training.terminate()
-            self.training.wait()
+        super().stop()
 
 
 # --- Figures ---
@@ -354,7 +308,7 @@ def short_part(options):
     with contextlib.ExitStack() as closing:
         run = Run(closing, options, ["--size", "small", "--samples", str(options.samples)])
         run.add_fill_jobs(0.5)
-        run.start_training()
+        run.fill()
         run.tasks = run.find_tasks()
         run.run_blocks(ROUNDS["first"], options.rounds)
         control = run.control()
@@ -377,7 +331,7 @@ def long_part(options):
         run = Run(closing, options, ["--size", "medium", "--samples", "2"])
         options.warm_up = 20
         run.add_fill_jobs(1.0)
-        run.start_training()
+        run.fill()
         run.blocks.append(Block(FILLED, time.monotonic_ns(), 0))
         time.sleep(options.long_seconds)
         run.blocks[-1] = run.blocks[-1]._replace(end_ns=time.monotonic_ns())

@@ -143,18 +143,18 @@ class Cluster:
             raise AssertionError(f"pipefill {' '.join(arguments)} ended with {code}: {errors}")
         return json.loads(output)
 
-    def submit(self, name, command, *options):
-        code, output, errors = self.cli("submit", "-o", "name", "--name", name, "--memory", "512MiB", *options,
+    def submit(self, name, command, *options, memory="512MiB"):
+        code, output, errors = self.cli("submit", "-o", "name", "--name", name, "--memory", memory, *options,
                                         "--", *command)
         if code != 0:
             raise AssertionError(f"submit ended with {code}: {errors}")
         return output.strip()
 
 
-def start_training(loss_file, iterations, size="tiny", **more):
+def start_training(loss_file, iterations, size="tiny", options=(), **more):
     """The example's training run on two cores, its output on a pipe."""
     command = [PYTHON, TRAIN, "--stages", "2", "--pin-cores", ",".join(cores()), "--size", size,
-               "--iterations", str(iterations), "--seed", "7", "--loss-file", loss_file]
+               "--iterations", str(iterations), "--seed", "7", "--loss-file", loss_file, *options]
     return subprocess.Popen(command, env=environment(**more), stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True)
 

@@ -16,7 +16,8 @@ import environment
 
 EXIT_UNAVAILABLE = 77
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-_TESTS = [f"client/python/tests/{name}.py" for name in ("chain_test", "torch_attach_test", "torch_test")]
+_TESTS = [f"client/python/tests/{name}.py" for name in ("chain_test", "torch_attach_test", "torch_memory_test",
+                                                                 "torch_test")]
 
 
 def main():

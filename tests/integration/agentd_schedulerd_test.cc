@@ -120,6 +120,39 @@ class AgentdSchedulerdTest : public ::testing::Test {
   std::unique_ptr<Agent> agent_;
 };
 
+// Two of these do not fit on the device.
+v1::SubmitJobRequest LargeJob(const std::string& program, const std::vector<std::string>& words) {
+  v1::SubmitJobRequest request;
+  v1::JobSpec& spec = *request.mutable_spec();
+  spec.add_command(std::filesystem::absolute("tests/integration/" + program).string());
+  for (const std::string& word : words) spec.add_command(word);
+  spec.set_memory_bytes(int64_t{600} << 20);
+  spec.set_min_runtime_ns(0);
+  return request;
+}
+
+TEST_F(AgentdSchedulerdTest, EvictedJobGoesOnFromItsCheckpointWhenTheOtherIsDone) {
+  const MainRank rank({.socket = agent_config_.socket()});
+  ASSERT_EQ(rank.code(), PF_OK) << rank.error();
+  const JobId low(client_->SubmitJob(LargeJob("saving_task", {"200"}))->job_id());
+  WaitUntil(low, [](const v1::Job& seen) {
+    return IsRunning(seen) && seen.attempts(0).progress().units() >= 5;
+  });
+  v1::SubmitJobRequest urgent = LargeJob("filling_task", {"20", "200"});
+  urgent.mutable_spec()->set_priority(5);
+  const JobId high(client_->SubmitJob(urgent)->job_id());
+
+  EXPECT_EQ(Wait(high).state(), v1::JOB_STATE_SUCCEEDED);
+  const v1::Job seen = WaitUntil(low, [](const v1::Job& job) {
+    return job.attempts_size() == 2 && job.attempts(1).progress().units() > 0;
+  });
+  EXPECT_EQ(seen.attempts(0).end_text(),
+            absl::StrCat("evicted: job ", high.value(), " of priority 5 needs its place"));
+  EXPECT_THAT(seen.attempts(1).progress().resumed_from(), HasSubstr("checkpoint 1"));
+  EXPECT_TRUE(client_->CancelJob(low).ok());
+  EXPECT_EQ(Wait(low).state(), v1::JOB_STATE_CANCELLED);
+}
+
 TEST_F(AgentdSchedulerdTest, JobWaitsForAMainJobThenFillsItsBubbles) {
   const JobId job = SubmitFill(20);
   WaitUntil(job, [](const v1::Job& seen) {

@@ -1,0 +1,55 @@
+#include "cli/plan/idle_plan.h"
+
+namespace pipefill {
+
+std::string Word(PlanWorkKind kind) {
+  switch (kind) {
+    case PlanWorkKind::kForward:
+      return "forward";
+    case PlanWorkKind::kBackward:
+      return "backward";
+    case PlanWorkKind::kWeight:
+      return "weight";
+    case PlanWorkKind::kOptimizer:
+      return "optimizer";
+    case PlanWorkKind::kOther:
+      break;
+  }
+  return "other";
+}
+
+char Letter(PlanWorkKind kind) {
+  switch (kind) {
+    case PlanWorkKind::kForward:
+      return 'F';
+    case PlanWorkKind::kBackward:
+      return 'B';
+    case PlanWorkKind::kWeight:
+      return 'W';
+    case PlanWorkKind::kOptimizer:
+      return 'O';
+    case PlanWorkKind::kOther:
+      break;
+  }
+  return '#';
+}
+
+std::string Word(BubbleClass bubble_class) {
+  switch (bubble_class) {
+    case BubbleClass::kHead:
+      return "head";
+    case BubbleClass::kMiddle:
+      return "middle";
+    case BubbleClass::kScattered:
+      return "scattered";
+    case BubbleClass::kTail:
+      return "tail";
+    case BubbleClass::kFailure:
+      return "failure";
+    case BubbleClass::kCustom:
+      break;
+  }
+  return "custom";
+}
+
+}  // namespace pipefill

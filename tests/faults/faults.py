@@ -1,0 +1,212 @@
+"""Fault tests of schedulerd: `./run faults`, or a part of it with --short.
+
+Kills it at every system call in turn that changes its state on disk, in each scenario; lets such
+calls fail with EIO and ENOSPC; fills a small disk; kills it at random under load. After each fault it
+is started again, and what its clients were told is compared with what it knows. The last line on
+stdout is one JSON object; the status is 0 if nothing was lost, doubled, reused, orphaned or violated.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import store_faults as faults
+
+SCENARIOS = ("submit", "cancel", "dispatch", "complete", "compact", "stop")
+# All that change a file. SQLite uses the first four, snapshots the others.
+SYSCALLS = ("pwrite64", "fdatasync", "ftruncate", "unlink", "write", "fsync", "rename", "fallocate")
+# Per scenario: further settings of schedulerd.
+SMALL_LIMITS = (', "snapshot_every": 4, "history_jobs_max": 3, "jobs_max": 1000')
+SETTINGS = {"compact": SMALL_LIMITS}
+# The short form.
+SHORT_SCENARIOS = ("submit", "complete", "compact")
+SHORT_STRIDE = 17
+# Fewer say that strace does not inject what it is told to.
+POINTS_MIN = 6
+UNAVAILABLE = 77
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def run_until_fault(folder, scenario, syscall, fault):
+    """Returns what the clients were told, and whether schedulerd was killed."""
+    told = faults.Told()
+    daemon = faults.Schedulerd(folder, SETTINGS.get(scenario, ""), (syscall, fault))
+    address = daemon.wait_for_address()
+    if address is not None:
+        faults.run_client(scenario, address, told=told)
+    return told, daemon
+
+
+def check_recovery(folder, scenario, told, tally, where):
+    may_forget = scenario == "compact"
+    daemon = faults.Schedulerd(folder, SETTINGS.get(scenario, ""))
+    try:
+        address = daemon.wait_for_address()
+        if address is None:
+            tally.blame("violations", f"{where}: no start: {faults.last_log_line(folder)}")
+            return
+        for error in told.errors:
+            tally.blame("violations", f"{where}: {error}")
+        faults.check_after_restart(told, address, tally, where, may_forget)
+        faults.check_resubmission(told, address, tally, where, may_forget)
+        if scenario in ("dispatch", "complete"):
+            faults.check_to_the_end(told, address, tally, where)
+    finally:
+        daemon.end(signal.SIGKILL)
+
+
+def enumerate_kills(base, tally, scenarios, stride):
+    """Every `stride`-th kill point of each system call; 1 = all."""
+    for scenario in scenarios:
+        points = 0
+        for syscall in SYSCALLS:
+            nth = 1
+            while True:
+                where = f"{scenario}, kill at {syscall} {nth}"
+                folder = faults.fresh_folder(base / "kill")
+                told, daemon = run_until_fault(folder, scenario, syscall, f"signal=KILL:when={nth}")
+                daemon.end(signal.SIGTERM)
+                if daemon.process.returncode == 0:
+                    break
+                points += 1
+                check_recovery(folder, scenario, told, tally, where)
+                nth += stride
+        tally.kill_points += points
+        if points < POINTS_MIN:
+            tally.blame("violations", f"{scenario}: only {points} kills; does strace work here?")
+        say(f"faults: {scenario}: {points} kill points, {len(tally.texts)} findings so far")
+
+
+def enumerate_errors(base, tally, stride):
+    """EIO ends schedulerd, ENOSPC does not; nothing that was answered is lost either way."""
+    for syscall, error in (("pwrite64", "EIO"), ("fdatasync", "EIO"), ("pwrite64", "ENOSPC")):
+        for nth in range(1, 60, 2 * stride):
+            where = f"submit, {error} at {syscall} {nth}"
+            folder = faults.fresh_folder(base / "error")
+            told, daemon = run_until_fault(folder, "submit", syscall, f"error={error}:when={nth}")
+            status = daemon.end(signal.SIGKILL) if daemon.is_running() else daemon.end()
+            if error == "ENOSPC" and told.jobs and len(told.jobs) < 3:
+                tally.blame("violations", f"{where}: did not go on (status {status}): "
+                            + faults.last_log_line(folder))
+            tally.kill_points += 1
+            told.errors.clear()
+            check_recovery(folder, "submit", told, tally, where)
+    say(f"faults: errors of the disk: {len(tally.texts)} findings so far")
+
+
+def fill_small_disk(base, tally):
+    """A disk of 8 MiB that another fills. Jobs are refused with one line, then taken again."""
+    folder = faults.fresh_folder(base / "disk")
+    state = folder / "state"
+    state.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "pipefill-faults", str(state)],
+                      check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        say("faults: no tmpfs can be mounted here; the small disk is left out")
+        return
+    try:
+        check_small_disk(folder, state, tally)
+    finally:
+        subprocess.run(["umount", "-l", str(state)], check=False)
+
+
+def check_small_disk(folder, state, tally):
+    told = faults.Told()
+    daemon = faults.Schedulerd(folder)
+    address = daemon.wait_for_address()
+    faults.run_client("submit", address, told=told)
+    with open(state / "filler", "wb", buffering=0) as filler:
+        try:
+            while filler.write(b"x" * 4096):
+                pass
+        except OSError:
+            pass
+    full = faults.Told()
+    faults.run_client("cancel", address, told=full)
+    if full.jobs or not any("is full" in text for text in full.errors):
+        tally.blame("violations", f"full disk: jobs {full.jobs}, errors {full.errors}")
+    (state / "filler").unlink()
+    end = time.monotonic() + 5
+    after = faults.Told()
+    while not after.jobs and time.monotonic() < end:
+        faults.run_client("cancel", address, told=after)
+        time.sleep(0.1)
+    if len(after.jobs) != 2:
+        tally.blame("violations", f"space again: {after.errors}")
+    if not daemon.is_running():
+        tally.blame("violations", f"full disk: it ended: {faults.last_log_line(folder)}")
+    daemon.end(signal.SIGKILL)
+    told.jobs.update(after.jobs)
+    told.tried += after.tried
+    told.cancelled |= after.cancelled
+    check_recovery(folder, "submit", told, tally, "full disk")
+    say(f"faults: full disk: {len(tally.texts)} findings so far")
+
+
+def kill_under_load(base, tally, rounds, rng):
+    """Four clients submit and cancel; schedulerd is killed at random, on one store."""
+    folder = faults.fresh_folder(base / "load")
+    told = faults.Told()
+    settings = ', "snapshot_every": 200'
+    for turn in range(rounds):
+        daemon = faults.Schedulerd(folder, settings)
+        address = daemon.wait_for_address()
+        if address is None:
+            tally.blame("violations", f"load {turn}: no start: {faults.last_log_line(folder)}")
+            return
+        jobs = faults.check_after_restart(told, address, tally, f"load {turn}")
+        tally.kill_points += 1
+        if turn + 1 == rounds:
+            say(f"faults: load: {rounds} kills, {len(jobs)} jobs, {len(told.jobs)} answered")
+            daemon.end(signal.SIGKILL)
+            return
+        outputs = []
+        clients = [threading.Thread(target=lambda name: outputs.append(
+            faults.run_client("load", address, [name])), args=(f"load-{turn}-{number}",))
+                   for number in range(4)]
+        for client in clients:
+            client.start()
+        time.sleep(rng.uniform(0.05, 0.6))
+        daemon.end(signal.SIGKILL)
+        for client in clients:
+            client.join()
+        for output in outputs:
+            told.read(output)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--short", action="store_true", help="within a minute: some of the kill points")
+    parser.add_argument("--seed", type=int, default=1, help="of the random kills")
+    arguments = parser.parse_args()
+    if shutil.which("strace") is None:
+        say("faults: strace is missing; ./run setup installs it")
+        return UNAVAILABLE
+    tally = faults.Tally()
+    stride = SHORT_STRIDE if arguments.short else 1
+    scenarios = SHORT_SCENARIOS if arguments.short else SCENARIOS
+    with tempfile.TemporaryDirectory(prefix="pipefill-faults-") as name:
+        base = faults.pathlib.Path(name)
+        enumerate_kills(base, tally, scenarios, stride)
+        enumerate_errors(base, tally, stride)
+        fill_small_disk(base, tally)
+        kill_under_load(base, tally, 4 if arguments.short else 30, random.Random(arguments.seed))
+    for text in tally.texts[:50]:
+        say(f"faults: {text}")
+    result = {name: getattr(tally, name) for name in
+              ("kill_points", "lost", "double", "reused_ids", "orphans", "violations")}
+    print(json.dumps(result))
+    return 1 if tally.texts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
