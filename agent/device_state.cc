@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/checkpoint_report.h"
 #include "agent/convert.h"
 #include "agent/devices/process_stat.h"
 #include "agent/trace_record.h"

@@ -128,7 +128,8 @@ void AddTenantsCommand(CLI::App& parent, CommandSet& commands) {
   AddOutputOption(*command, /*with_name=*/false, format.get());
   command->footer(
       "USED: device time of their units inside bubbles, the older the less.\n"
-      "TASKS, WAITING: how many, of at most. BORROWS: may have more where nobody wants it.");
+      "TASKS, WAITING: how many, of at most.\n"
+      "BORROWS: may have more tasks where nobody else wants the place.");
   commands.Add(
       {command, [format](CommandContext& context) { return RunTenants(*format, context); }});
 }

@@ -47,6 +47,7 @@ TEST(ShortDetailTest, EveryPendingReasonHasAPhrase) {
   v1::Job job;
   job.set_state(v1::JOB_STATE_PENDING);
   for (int value = 1; value <= v1::PendingReasonCode_MAX; ++value) {
+    if (!v1::PendingReasonCode_IsValid(value)) continue;
     job.set_pending_reason(static_cast<v1::PendingReasonCode>(value));
     EXPECT_NE(ShortDetail(job), "") << value;
     EXPECT_TRUE(phrases.insert(ShortDetail(job)).second) << value;

@@ -80,8 +80,7 @@ std::optional<EvictionChoice> ChooseVictims(const PendingJob& job, const DeviceS
 
 void Evict(const PendingJob& job, const EvictionChoice& choice, DeviceSnapshot* device) {
   for (size_t i : choice.victims) device->residents[i].is_leaving = true;
-  ++device->held_seats;
-  device->held_bytes += job.memory_bytes;
+  Hold(job, device);
 }
 
 }  // namespace pipefill

@@ -96,6 +96,20 @@ bool HasReservation(const PendingJob& job, Instant now) {
   return job.reserved.has_value() && now < job.reserved->until;
 }
 
+void Hold(const PendingJob& job, DeviceSnapshot* device) {
+  ++device->held_seats;
+  device->held_bytes += job.memory_bytes;
+}
+
+void HoldReservations(ClusterSnapshot* snapshot) {
+  for (const PendingJob& job : snapshot->pending) {
+    if (!HasReservation(job, snapshot->now)) continue;
+    for (DeviceSnapshot& device : snapshot->devices) {
+      if (device.key == job.reserved->device) Hold(job, &device);
+    }
+  }
+}
+
 void PutOn(const PendingJob& job, DeviceSnapshot* device) {
   const double share = std::max(device->bubble_share - device->filled_share,
                                 device->bubble_share / (1 + device->resident));
@@ -134,7 +148,7 @@ void AddDevice(const DeviceSnapshot& device, PlanNumbers* numbers) {
 void NoteMisfit(const PendingJob& job, const DeviceSnapshot& device, Misfits* misfits) {
   if (job.memory_bytes > FreeBytes(device) || FitsBubbles(job, device)) return;
   const Misfit misfit{device.key, *device.room};
-  auto [it, is_new] = misfits->try_emplace({job.needs, job.memory_bytes}, misfit);
+  auto [it, is_new] = misfits->try_emplace(JobNeed{job.needs, job.memory_bytes}, misfit);
   if (is_new) return;
   const int64_t known_ns = it->second.room.longest_unit_ns;
   const int64_t unit_ns = misfit.room.longest_unit_ns;
@@ -160,7 +174,7 @@ PendingReason ExplainWaiting(const PendingJob& job, const Plan& plan, Instant no
   const auto tenant = plan.tenants.find(job.tenant);
   const bool is_full = tenant != plan.tenants.end() && tenant->second.is_full();
   reason.code = ChooseCode(reason, is_full);
-  const auto misfit = plan.misfits.find({job.needs, job.memory_bytes});
+  const auto misfit = plan.misfits.find(JobNeed{job.needs, job.memory_bytes});
   if (reason.code == PendingCode::kMemory && misfit != plan.misfits.end()) {
     reason.code = PendingCode::kNoBubbleFits;
     reason.misfit = misfit->second;

@@ -34,6 +34,11 @@ bool IsBackingOff(const PendingJob& job, Instant now);
 // Whether a place is kept for `job`.
 bool HasReservation(const PendingJob& job, Instant now);
 
+// Keeps what `job` has reserved from others. REQUIRES: `device` is the one it has reserved.
+void Hold(const PendingJob& job, DeviceSnapshot* device);
+// All reservations of the snapshot that have not expired.
+void HoldReservations(ClusterSnapshot* snapshot);
+
 // Puts a task for `job` on `device`, as far as the plan is concerned.
 void PutOn(const PendingJob& job, DeviceSnapshot* device);
 // Counts it for its tenant.

@@ -78,9 +78,29 @@ struct Misfit {
 
   friend bool operator==(const Misfit&, const Misfit&) = default;
 };
-// By what jobs need: all with the same needs and the same cap wait for the same reason.
-using Misfits =
-    absl::flat_hash_map<std::pair<std::shared_ptr<const std::vector<UnitNeed>>, int64_t>, Misfit>;
+
+// What a job needs of a device; compared by content.
+struct JobNeed {
+  std::shared_ptr<const std::vector<UnitNeed>> units;  // nullptr = nothing is known
+  int64_t memory_bytes = 0;
+
+  friend bool operator==(const JobNeed& a, const JobNeed& b) {
+    if (a.memory_bytes != b.memory_bytes) return false;
+    if (a.units == b.units) return true;
+    return a.units != nullptr && b.units != nullptr && *a.units == *b.units;
+  }
+  template <typename H>
+  friend H AbslHashValue(H hash, const JobNeed& need) {
+    hash = H::combine(std::move(hash), need.memory_bytes);
+    if (need.units == nullptr) return hash;
+    for (const UnitNeed& unit : *need.units) {
+      hash = H::combine(std::move(hash), unit.unit_ns, unit.resident_bytes, unit.peak_bytes);
+    }
+    return hash;
+  }
+};
+// All jobs with the same need wait for the same reason.
+using Misfits = absl::flat_hash_map<JobNeed, Misfit>;
 
 // Why one job waits.
 struct PendingReason {

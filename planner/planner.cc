@@ -64,9 +64,7 @@ class PlanMaker {
     WakeAt(job.reserved->until);
     ++TenantOf(job).resident;
     for (DeviceSnapshot& device : devices_) {
-      if (device.key != job.reserved->device) continue;
-      ++device.held_seats;
-      device.held_bytes += job.memory_bytes;
+      if (device.key == job.reserved->device) Hold(job, &device);
     }
   }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kAlways = std::numeric_limits<int64_t>::max();
 
-Misfits::key_type NeedOf(const PendingJob& job) { return {job.needs, job.memory_bytes}; }
+JobNeed NeedOf(const PendingJob& job) { return {job.needs, job.memory_bytes}; }
 
 template <typename Key>
 void Count(const Key& key, int sign, absl::btree_map<Key, size_t>* counts) {
@@ -193,10 +193,10 @@ struct StandingPlanner::Run {
   bool is_eviction_over = false;
   // Nothing can be evicted for jobs that need as much; they come in the order of their priorities.
   int64_t failed_bytes = kAlways;
-  absl::flat_hash_set<Misfits::key_type> failed_needs;
+  absl::flat_hash_set<JobNeed> failed_needs;
   // Such needs fit no device now: its bubbles do not change in a run, and no device takes more than
   // before.
-  absl::flat_hash_set<Misfits::key_type> nowhere;
+  absl::flat_hash_set<JobNeed> nowhere;
   // What devices were before the run.
   std::vector<std::pair<KnownDevice*, DeviceSnapshot>> touched;
   absl::flat_hash_set<KnownDevice*> is_touched;
@@ -248,10 +248,7 @@ void StandingPlanner::HoldAll(Run* run) {
     ++run->plan.tenants[job.tenant].resident;
     auto it = devices_.find(job.reserved->device);
     if (it == devices_.end()) continue;
-    Edit(it->second.get(), run, [&](DeviceSnapshot* device) {
-      ++device->held_seats;
-      device->held_bytes += job.memory_bytes;
-    });
+    Edit(it->second.get(), run, [&](DeviceSnapshot* device) { Hold(job, device); });
   }
 }
 

@@ -8,6 +8,9 @@
 // free, and can have nothing evicted, are passed over by the chunk. A device is found as the first
 // in order that has the memory.
 //
+// The one difference: where a job with a reservation goes elsewhere, others may have what was kept
+// for it from the next plan on, for which the planner asks at once.
+//
 // What a plan decides is not kept: the caller says what became of it.
 //
 // Thread-compatible.

@@ -80,6 +80,9 @@ class SchedulerLoop {
   // Thread-safe. ResourceExhausted if too many requests wait; the message is then dropped.
   absl::Status Post(Message message);
 
+  // Thread-safe. Whether the disk is full: nothing is decided or answered until there is space.
+  bool is_stalled() const { return is_stalled_; }
+
  private:
   // What one batch leads to, in the order in which it is carried out.
   struct Batch {

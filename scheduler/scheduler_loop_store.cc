@@ -38,8 +38,7 @@ absl::StatusOr<std::vector<Submission>> SchedulerLoop::SubmitMany(std::vector<Ne
 }
 
 absl::Status SchedulerLoop::CheckMany(const std::vector<NewJob>& jobs) {
-  RETURN_IF_ERROR(CheckSpace());
-  RETURN_IF_ERROR(state_.CheckRoomFor(static_cast<int64_t>(jobs.size())));
+  int64_t new_jobs = 0;
   absl::flat_hash_map<std::string, const JobSpec*> keys;
   absl::flat_hash_map<std::string, int64_t> jobs_by_tenant;
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -56,12 +55,16 @@ absl::Status SchedulerLoop::CheckMany(const std::vector<NewJob>& jobs) {
       }
       if (!is_first) continue;
     }
+    ++new_jobs;
     absl::Status fits = state_.CheckSpec(job.spec);
     fits.Update(
         state_.tenants().CheckSubmission(job.spec.tenant, ++jobs_by_tenant[job.spec.tenant]));
     if (!fits.ok()) return WithContext(fits, place);
   }
-  return absl::OkStatus();
+  // What is there already needs no room.
+  if (new_jobs == 0) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckSpace());
+  return state_.CheckRoomFor(new_jobs);
 }
 
 absl::Status SchedulerLoop::CheckSpace() {

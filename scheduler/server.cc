@@ -190,10 +190,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const v1::SchedulerConfig
   ASSIGN_OR_RETURN(const Settings settings, scheduler::ReadSettings(config, ReadFile));
   ASSIGN_OR_RETURN(std::unique_ptr<scheduler::SqliteJournal> journal,
                    scheduler::SqliteJournal::Open(settings.state_dir));
-  const scheduler::FileSnapshotStore snapshots(settings.state_dir);
+  scheduler::FileSnapshotStore snapshots(settings.state_dir);
   ASSIGN_OR_RETURN(scheduler::Recovered recovered,
                    RecoverStore(*journal, snapshots, LimitsOf(settings), dependencies.clock.Now()));
   LogRecovery(settings, *journal, recovered);
+  RETURN_IF_ERROR(SetAsideDamaged(recovered, snapshots));
   auto parts =
       std::make_unique<Parts>(settings, dependencies, std::move(journal), std::move(recovered));
   // The destructor of `server` ends what has begun if a step below fails.
@@ -216,6 +217,11 @@ Server::~Server() { Shutdown(); }
 std::string Server::address() const { return parts_->listening.address; }
 
 void Server::Shutdown() {
+  if (parts_->loop.is_stalled()) {
+    // Calls would wait for the disk, and their ends for them.
+    EndProcess(absl::UnavailableError(
+        "stopped while the disk is full: requests that waited have no answer and are not kept"));
+  }
   if (parts_->listening.server != nullptr) {
     // A deadline that is past: calls and streams end now. The loop still answers them.
     parts_->listening.server->Shutdown(gpr_inf_past(GPR_CLOCK_MONOTONIC));

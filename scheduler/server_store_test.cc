@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/clock.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "scheduler/journal/snapshot_store.h"
 #include "scheduler/journal/store_tools.h"
 #include "scheduler/server.h"
 #include "scheduler/testing/scripted_agent.h"
@@ -114,6 +115,23 @@ TEST_F(ServerStoreTest, StatusTellsWhatIsKept) {
   EXPECT_EQ(status.refusing_text(), "");
 }
 
+TEST_F(ServerStoreTest, DamagedSnapshotIsSetAsideAtTheNextStart) {
+  v1::SubmitJobsResponse submitted;
+  ASSERT_TRUE(SubmitMany("a", 25, &submitted).ok());
+  int tries = 50'000;
+  while (tries > 0 && Status().snapshot_unix_ns() == 0) --tries;
+  ASSERT_GT(tries, 0) << "no snapshot";
+  server_ = nullptr;
+  const FileSnapshotStore snapshots(config_.state_dir());
+  const int64_t newest = snapshots.List()->at(0);
+  std::filesystem::resize_file(snapshots.PathOf(newest), 30);
+
+  Start();
+
+  EXPECT_EQ(Status().jobs_pending(), 25);
+  EXPECT_TRUE(std::filesystem::exists(snapshots.PathOf(newest) + ".bad"));
+}
+
 TEST_F(ServerStoreTest, BackupBecomesAStoreThatGivesNoIdTwice) {
   v1::SubmitJobsResponse submitted;
   ASSERT_TRUE(SubmitMany("a", 25, &submitted).ok());
@@ -137,7 +155,7 @@ TEST_F(ServerStoreTest, BackupBecomesAStoreThatGivesNoIdTwice) {
 
   EXPECT_EQ(Status().jobs_pending(), 25);
   ASSERT_TRUE(SubmitMany("new", 1, &submitted).ok());
-  EXPECT_GT(submitted.jobs(0).job_id(), kCounterJump);
+  EXPECT_GT(submitted.jobs(0).job_id(), kIdJump);
 }
 
 }  // namespace

@@ -165,7 +165,9 @@ Plan PlanFor(PendingCode code) {
   if (code == PendingCode::kInfeasible) return plan;
   numbers.largest_bytes = int64_t{1} << 50;
   if (code == PendingCode::kQuarantine) numbers.devices_quarantined = 1;
-  if (code == PendingCode::kMemory) numbers.best_device = {"a", "cpu0"};
+  if (code == PendingCode::kMemory || code == PendingCode::kNoBubbleFits) {
+    numbers.best_device = {"a", "cpu0"};
+  }
   if (code == PendingCode::kQuota) plan.tenants["default"] = {.resident = 1, .resident_max = 1};
   return plan;
 }
@@ -187,7 +189,12 @@ TEST(ConvertJobTest, WaitingJobCarriesCodeAndText) {
     waiting.memory_bytes = 100;
     if (code == PendingCode::kBackOff) waiting.not_before = AtSecond(2);
     if (code == PendingCode::kReserved) waiting.reserved = Reservation{{"a", "cpu0"}, AtSecond(2)};
-    const v1::Job job = ToProto(waiting, PlanFor(code), AtSecond(1));
+    Plan plan = PlanFor(code);
+    if (code == PendingCode::kNoBubbleFits) {
+      waiting.needs = std::make_shared<const std::vector<UnitNeed>>(1, UnitNeed{.unit_ns = 9});
+      plan.misfits[{waiting.needs, 100}] = {{"a", "cpu0"}, {.longest_unit_ns = 3}};
+    }
+    const v1::Job job = ToProto(waiting, plan, AtSecond(1));
     EXPECT_EQ(job.pending_reason(), proto_code);
     EXPECT_NE(job.pending_text(), "");
   }

@@ -332,7 +332,8 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   tenants_.AddLiveUse(job.spec->tenant, -attempt.progress.unit_cpu_in_bubble_ns);
   tenants_.AddUse(job.spec->tenant, event.useful_ns, time.wall);
   tenants_.AddResident(job.spec->tenant, -1);
-  if (event.progress != FillProgress{}) attempt.progress = event.progress;
+  // Of the event alone, for replay has nothing else.
+  attempt.progress = event.progress;
   const JobInput input = InputForEnd(job, event);
   if (event.larger_memory_bytes > job.memory_bytes) {
     job.memory_bytes = event.larger_memory_bytes;

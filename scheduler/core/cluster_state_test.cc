@@ -76,7 +76,7 @@ TEST_F(ClusterStateTest, RefusesMoreMemoryThanAnyDeviceHas) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
             "memory 64 GiB is more than any device has: largest is 2 GiB (node a, cpu0); ask for "
-            "less");
+            "less, or let it wait for a larger one with --allow-infeasible");
 }
 
 TEST_F(ClusterStateTest, AcceptsAnyMemoryWhileNoDeviceIsKnown) {

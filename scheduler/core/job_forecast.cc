@@ -227,7 +227,7 @@ std::shared_ptr<const std::vector<UnitNeed>> NeedsOf(const JobProfile& profile) 
 std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const DeviceKey& device) {
   const FillProfile& profile = *job.profile.profile;
   if (profile.configurations.empty()) return "";
-  const std::optional<Calendar> calendar = CalendarOf(nodes, device, job.spec->memory_bytes);
+  const std::optional<Calendar> calendar = CalendarOf(nodes, device, job.memory_bytes);
   if (!calendar.has_value()) return "";
   const std::optional<RateForecast> forecast = ForecastRate(profile, *calendar, {});
   return forecast.has_value() ? profile.configurations[forecast->configuration].name : "";
@@ -236,8 +236,7 @@ std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const Devi
 std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
   if (job.phase != JobPhase::kStarting && job.phase != JobPhase::kRunning) return std::nullopt;
   const Attempt& attempt = job.live_attempt();
-  const std::optional<Calendar> calendar =
-      CalendarOf(nodes, attempt.device, job.spec->memory_bytes);
+  const std::optional<Calendar> calendar = CalendarOf(nodes, attempt.device, job.memory_bytes);
   if (!calendar.has_value()) {
     return Unknown(absl::StrCat("no bubble of ", NameOf(attempt.device), " is offered now"));
   }

@@ -29,7 +29,7 @@ absl::StatusOr<DeviceKey> ChooseMove(const ClusterState& state, const MoveWish& 
   const Job& job = **state.FindJob(wish.job);
   const DeviceKey& from = job.live_attempt().device;
   const PendingJob need = {.id = job.id,
-                           .memory_bytes = job.spec->memory_bytes,
+                           .memory_bytes = job.memory_bytes,
                            .not_before = std::nullopt,
                            .preferred = std::nullopt,
                            .needs = job.needs};
@@ -37,7 +37,8 @@ absl::StatusOr<DeviceKey> ChooseMove(const ClusterState& state, const MoveWish& 
     return absl::FailedPreconditionError(
         absl::StrCat("job ", job.id.value(), " is on ", NameOf(from), " already"));
   }
-  const ClusterSnapshot snapshot = state.Snapshot({now, absl::UnixEpoch()});
+  ClusterSnapshot snapshot = state.Snapshot({now, absl::UnixEpoch()});
+  HoldReservations(&snapshot);
   const DeviceSnapshot* best = nullptr;
   for (const DeviceSnapshot& device : snapshot.devices) {
     const bool is_meant = wish.to.has_value() ? device.key == *wish.to : device.key != from;

@@ -10,10 +10,13 @@
 namespace pipefill::scheduler {
 namespace {
 
-// What its tenant has used through an attempt that ends so. REQUIRES: the attempt is live.
-int64_t UsefulNs(const ClusterState& state, const AttemptEnded& ended) {
-  if (ended.progress != FillProgress{}) return ended.progress.unit_cpu_in_bubble_ns;
-  return (*state.FindJob(ended.attempt.job))->live_attempt().progress.unit_cpu_in_bubble_ns;
+// Puts what the attempt has done last into the event, which alone is durable. REQUIRES: the attempt
+// is live.
+void KeepProgress(const ClusterState& state, AttemptEnded* ended) {
+  if (ended->progress == FillProgress{}) {
+    ended->progress = (*state.FindJob(ended->attempt.job))->live_attempt().progress;
+  }
+  ended->useful_ns = ended->progress.unit_cpu_in_bubble_ns;
 }
 
 // REQUIRES: the attempt is live.
@@ -22,7 +25,7 @@ AttemptEnded LostEnd(const ClusterState& state, const AttemptKey& attempt, std::
   ended.attempt = attempt;
   ended.end.cause = EndCause::kLost;
   ended.end.text = std::move(text);
-  ended.useful_ns = UsefulNs(state, ended);
+  KeepProgress(state, &ended);
   return ended;
 }
 
@@ -50,8 +53,12 @@ std::optional<StopAttempt> StopToMakeWay(const ClusterState& state, const Job& j
   }
   const std::optional<JobId> beneficiary = job.live_attempt().evicted_for;
   if (!beneficiary.has_value()) return std::nullopt;
-  stop.text = absl::StrCat("evicted: job ", beneficiary->value(), " of priority ",
-                           (*state.FindJob(*beneficiary))->spec->priority, " needs its place");
+  // It may have left the history since.
+  const absl::StatusOr<const Job*> known = state.FindJob(*beneficiary);
+  stop.text =
+      absl::StrCat("evicted: job ", beneficiary->value(),
+                   known.ok() ? absl::StrCat(" of priority ", (*known)->spec->priority) : "",
+                   " needs its place");
   return stop;
 }
 
@@ -153,7 +160,7 @@ Decision ReconcileEnd(const ClusterState& state, const std::string& node,
   AttemptEnded event = ended;
   if (is_current) {
     event.larger_memory_bytes = state.LargerAsk(ended);
-    event.useful_ns = UsefulNs(state, ended);
+    KeepProgress(state, &event);
   }
   const absl::StatusOr<const Job*> job = state.FindJob(ended.attempt.job);
   const std::optional<absl::Time> over =

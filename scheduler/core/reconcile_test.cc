@@ -328,6 +328,31 @@ TEST_F(ReconcileTest, AJobThatIsOverIsForgottenByTheNodesOfItsEarlierAttemptsToo
   EXPECT_NE(std::get<AcknowledgeEnd>(decision.actions[1]).job_over_submitted_at, std::nullopt);
 }
 
+TEST_F(ReconcileTest, AnEvictedAttemptIsStoppedAlsoWhenItsBeneficiaryHasLeftTheHistory) {
+  Apply(AttemptStarted{key_});
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.priority = 7;
+  Apply(JobSubmitted{JobId(2), "", spec});
+  Apply(EvictionRequested{key_, JobId(2)});
+  EXPECT_EQ(Find<StopAttempt>(ReconcileHello(state_, Hello({key_})))->text,
+            "evicted: job 2 of priority 7 needs its place");
+  Apply(CancelRequested{JobId(2)});
+  Apply(HistoryDropped{{JobId(2)}});
+  EXPECT_EQ(Find<StopAttempt>(ReconcileHello(state_, Hello({key_})))->text,
+            "evicted: job 2 needs its place");
+}
+
+TEST_F(ReconcileTest, TheEndOfALostAttemptHoldsWhatItWasReportedToHaveDone) {
+  Apply(AttemptStarted{key_});
+  AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+  report.progress.emplace_back(key_, FillProgress{.units = 500, .unit_cpu_in_bubble_ns = 9});
+  Apply(report);
+  const Decision decision = GiveUpNode(state_, "a", AtSecond(60));
+  const auto& ended = std::get<AttemptEnded>(decision.events.at(0));
+  EXPECT_EQ(ended.progress.units, 500);
+  EXPECT_EQ(ended.useful_ns, 9);
+}
+
 TEST_F(ReconcileTest, CancelOfPendingJobNeedsNoAgent) {
   Apply(JobSubmitted{JobId(2), "", SpecThatNeeds(kMiB)});
   Apply(CancelRequested{JobId(2)});

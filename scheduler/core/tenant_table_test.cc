@@ -28,10 +28,11 @@ TEST(TenantTableTest, PendingLimitNamesItself) {
   table.AddPending("vision", 2);
   EXPECT_EQ(table.CheckSubmission("vision"),
             absl::ResourceExhaustedError(
-                "tenant vision has 2 jobs waiting, which is its limit; wait for some to start, or "
+                "tenant vision has 2 jobs waiting, and may have 2; wait for some to start, or "
                 "raise its pending_max in the configuration"));
   table.AddPending("vision", -1);
   EXPECT_TRUE(table.CheckSubmission("vision").ok());
+  EXPECT_FALSE(table.CheckSubmission("vision", 2).ok());
 }
 
 TEST(TenantTableTest, UseCountsHalfAfterAHalfLifeAndLiveUseInFull) {

@@ -14,7 +14,7 @@ double SecondsPerSample(const Configuration& configuration) {
 double SamplesDone(const Job& job) {
   if (job.attempts.empty()) return 0;
   const Attempt& last = job.attempts.back();
-  const Configuration* configuration = job.spec->profile.Find(last.configuration);
+  const Configuration* configuration = job.profile.profile->Find(last.configuration);
   if (configuration == nullptr) return 0;
   return static_cast<double>(last.progress.units) *
          static_cast<double>(configuration->samples_per_pass) /
@@ -24,7 +24,7 @@ double SamplesDone(const Job& job) {
 }  // namespace
 
 std::optional<double> SecondsLeft(const Job& job) {
-  const FillProfile& profile = job.spec->profile;
+  const FillProfile& profile = *job.profile.profile;
   if (profile.samples_total == 0 || profile.configurations.empty()) return std::nullopt;
   double least = std::numeric_limits<double>::infinity();
   for (const Configuration& configuration : profile.configurations) {

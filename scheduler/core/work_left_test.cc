@@ -8,10 +8,9 @@ namespace pipefill::scheduler {
 namespace {
 
 Job JobWith(FillProfile profile) {
-  JobSpec spec = SpecThatNeeds(kMiB);
-  spec.profile = std::move(profile);
   Job job;
-  job.spec = std::make_shared<const JobSpec>(std::move(spec));
+  job.spec = std::make_shared<const JobSpec>(SpecThatNeeds(kMiB));
+  job.profile.profile = std::make_shared<const FillProfile>(std::move(profile));
   return job;
 }
 

@@ -24,12 +24,18 @@ absl::Status MemorySnapshots::Write(FrameWriter snapshot, const std::atomic<bool
   RETURN_IF_ERROR(write_status_);
   std::string bytes;
   while (const std::optional<std::string> block = snapshot.Next()) bytes += *block;
+  RETURN_IF_ERROR(snapshot.status());
   snapshots_[snapshot.stamp().sequence] = std::move(bytes);
   return absl::OkStatus();
 }
 
 absl::Status MemorySnapshots::RemoveOlder(size_t keep) {
   while (snapshots_.size() > keep) snapshots_.erase(snapshots_.begin());
+  return absl::OkStatus();
+}
+
+absl::Status MemorySnapshots::SetAside(int64_t sequence) {
+  snapshots_.erase(sequence);
   return absl::OkStatus();
 }
 

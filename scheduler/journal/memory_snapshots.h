@@ -24,6 +24,7 @@ class MemorySnapshots : public SnapshotStore, public SnapshotWriter {
   absl::Status Read(int64_t sequence, const FrameReader::PieceVisitor& visit) const override;
   absl::Status Write(FrameWriter snapshot, const std::atomic<bool>& is_stopping) override;
   absl::Status RemoveOlder(size_t keep) override;
+  absl::Status SetAside(int64_t sequence) override;
 
   // SnapshotWriter: writes, and is done, at once; unless held back.
   void Write(FrameWriter snapshot, Done done) override;

@@ -31,7 +31,7 @@ absl::Status CheckEnd(const Journal& journal, int64_t reached) {
 absl::StatusOr<Recovered> RecoverFrom(int64_t sequence, Journal& journal,
                                       const SnapshotStore& snapshots, const ClusterLimits& limits,
                                       Instant now) {
-  Recovered recovered{.state = ClusterState(limits), .warnings = {}};
+  Recovered recovered{.state = ClusterState(limits), .damaged_snapshots = {}, .warnings = {}};
   if (sequence > 0) {
     SnapshotDecoder decoder(now, &recovered.state);
     RETURN_IF_ERROR(
@@ -79,6 +79,7 @@ absl::StatusOr<Recovered> RecoverStore(Journal& journal, const SnapshotStore& sn
   // Before the first snapshot there is nothing, and the journal begins with record 1.
   sequences.push_back(0);
   const int64_t newest = sequences.front();
+  std::vector<int64_t> damaged;
   std::vector<std::string> warnings;
   absl::Status first_error;
   for (size_t i = 0; i < sequences.size(); ++i) {
@@ -89,14 +90,23 @@ absl::StatusOr<Recovered> RecoverStore(Journal& journal, const SnapshotStore& sn
         recovered.ok() && recovered->snapshot_sequence + recovered->records >= newest;
     if (is_whole) {
       if (i + 1 < sequences.size()) recovered->older_snapshot_sequence = sequences[i + 1];
+      recovered->damaged_snapshots = std::move(damaged);
       recovered->warnings = std::move(warnings);
       return recovered;
     }
     if (first_error.ok()) first_error = recovered.status();
     if (first_error.code() != absl::StatusCode::kDataLoss) break;
+    damaged.push_back(sequences[i]);
     warnings.push_back(absl::StrCat(first_error.message(), "; its records are used instead"));
   }
   return first_error;
+}
+
+absl::Status SetAsideDamaged(const Recovered& recovered, SnapshotStore& snapshots) {
+  for (int64_t sequence : recovered.damaged_snapshots) {
+    RETURN_IF_ERROR(snapshots.SetAside(sequence));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace pipefill::scheduler

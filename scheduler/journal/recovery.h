@@ -35,6 +35,9 @@ struct Recovered {
   int64_t older_snapshot_sequence = 0;
   absl::Time snapshot_at = absl::InfinitePast();
   int64_t records = 0;  // that were replayed
+  // Newer ones, from which nothing could be recovered. SetAsideDamaged before the next one is
+  // written.
+  std::vector<int64_t> damaged_snapshots;
   std::vector<std::string> warnings;
 };
 
@@ -43,6 +46,10 @@ struct Recovered {
 // damaged or missing, named; nothing is cut off.
 absl::StatusOr<Recovered> RecoverStore(Journal& journal, const SnapshotStore& snapshots,
                                        const ClusterLimits& limits, Instant now);
+
+// Left where they are, damaged snapshots would count among those that are kept, and push out the
+// good one.
+absl::Status SetAsideDamaged(const Recovered& recovered, SnapshotStore& snapshots);
 
 }  // namespace pipefill::scheduler
 

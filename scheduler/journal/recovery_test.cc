@@ -14,6 +14,7 @@
 namespace pipefill::scheduler {
 namespace {
 
+using testing::ElementsAre;
 using testing::StartsWith;
 
 class RecoveryTest : public testing::Test {
@@ -120,6 +121,26 @@ TEST_F(StoreRecoveryTest, DamagedSnapshotIsSaidAndTheOneBeforeIsUsed) {
   EXPECT_EQ(recovered->records, 6);
   ASSERT_EQ(recovered->warnings.size(), 1U);
   EXPECT_THAT(recovered->warnings[0], StartsWith("the snapshot is damaged: "));
+}
+
+// A damaged one that still counted would push out the only good one.
+TEST_F(StoreRecoveryTest, DamagedSnapshotIsSetAsideAndTheGoodOneStaysBehindTheNext) {
+  snapshots_.bytes(6).pop_back();
+  const auto recovered = RecoverAll();
+  ASSERT_TRUE(recovered.ok()) << recovered.status();
+  EXPECT_THAT(recovered->damaged_snapshots, ElementsAre(6));
+  ASSERT_TRUE(SetAsideDamaged(*recovered, snapshots_).ok());
+
+  TakeSnapshot(9);
+  ASSERT_TRUE(snapshots_.RemoveOlder(2).ok());
+  EXPECT_THAT(*snapshots_.List(), ElementsAre(9, 3));
+  ASSERT_TRUE(*journal_.RemoveUpTo(recovered->snapshot_sequence, 100));
+  snapshots_.bytes(9).pop_back();
+
+  const auto again = RecoverAll();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->snapshot_sequence, 3);
+  EXPECT_EQ(again->state.next_job_id(), JobId(10));
 }
 
 TEST_F(StoreRecoveryTest, OlderStateThanTheNewestSnapshotIsRefused) {

@@ -24,6 +24,8 @@ std::optional<std::string> SnapshotEncoder::Next() {
   switch (stage_) {
     case Stage::kHead:
       return Head();
+    case Stage::kTenants:
+      return Tenants();
     case Stage::kProfiles:
       return Profiles();
     case Stage::kJobs:
@@ -47,13 +49,23 @@ std::string SnapshotEncoder::Head() {
   for (const auto& [name, settings] : *state_.main_jobs) {
     *head->add_main_jobs() = ToProto(settings);
   }
-  for (const TenantUsed& used : state_.tenants) {
-    v1::SnapshotTenant* tenant = head->add_tenants();
+  stage_ = Stage::kTenants;
+  return piece.SerializeAsString();
+}
+
+std::string SnapshotEncoder::Tenants() {
+  v1::SnapshotPiece piece;
+  v1::SnapshotTenants* tenants = piece.mutable_tenants();
+  size_t bytes = 0;
+  while (next_tenant_ < state_.tenants.size() && bytes < kPieceBytes) {
+    const TenantUsed& used = state_.tenants[next_tenant_++];
+    v1::SnapshotTenant* tenant = tenants->add_tenants();
     tenant->set_name(used.name);
     tenant->set_used_ns(used.used_ns);
     tenant->set_as_of_unix_ns(absl::ToUnixNanos(used.at));
+    bytes += tenant->ByteSizeLong();
   }
-  stage_ = Stage::kProfiles;
+  if (next_tenant_ == state_.tenants.size()) stage_ = Stage::kProfiles;
   return piece.SerializeAsString();
 }
 
@@ -109,6 +121,9 @@ absl::Status SnapshotDecoder::Take(absl::string_view bytes) {
   switch (piece.piece_case()) {
     case v1::SnapshotPiece::kHead:
       return TakeHead(piece.head());
+    case v1::SnapshotPiece::kTenants:
+      TakeTenants(piece.tenants());
+      return absl::OkStatus();
     case v1::SnapshotPiece::kProfiles:
       TakeProfiles(piece.profiles());
       return absl::OkStatus();
@@ -142,11 +157,14 @@ absl::Status SnapshotDecoder::TakeHead(const v1::SnapshotHead& head) {
   for (const v1::MainJobSettings& settings : head.main_jobs()) {
     state_->RestoreMainJob(FromProto(settings));
   }
-  for (const v1::SnapshotTenant& tenant : head.tenants()) {
+  return absl::OkStatus();
+}
+
+void SnapshotDecoder::TakeTenants(const v1::SnapshotTenants& tenants) {
+  for (const v1::SnapshotTenant& tenant : tenants.tenants()) {
     state_->RestoreTenant(
         {tenant.name(), tenant.used_ns(), absl::FromUnixNanos(tenant.as_of_unix_ns())});
   }
-  return absl::OkStatus();
 }
 
 void SnapshotDecoder::TakeProfiles(const v1::SnapshotProfiles& profiles) {

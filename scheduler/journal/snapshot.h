@@ -19,6 +19,7 @@
 namespace pipefill::v1 {
 class SnapshotHead;
 class SnapshotProfiles;
+class SnapshotTenants;
 }  // namespace pipefill::v1
 
 namespace pipefill::scheduler {
@@ -31,7 +32,8 @@ struct SnapshotStamp {
   absl::Time wall;
 };
 
-// Makes the pieces one after the other, each of at most some 256 KiB and one job.
+// Makes the pieces one after the other; all but the head of at most some 256 KiB and one tenant,
+// profile or job.
 class SnapshotEncoder {
  public:
   SnapshotEncoder(DurableState state, const SnapshotStamp& stamp)
@@ -43,9 +45,10 @@ class SnapshotEncoder {
   const SnapshotStamp& stamp() const { return stamp_; }
 
  private:
-  enum class Stage { kHead, kProfiles, kJobs, kEnd, kDone };
+  enum class Stage { kHead, kTenants, kProfiles, kJobs, kEnd, kDone };
 
   std::string Head();
+  std::string Tenants();
   std::string Profiles();
   std::string Jobs();
   std::string End();
@@ -53,6 +56,7 @@ class SnapshotEncoder {
   DurableState state_;
   SnapshotStamp stamp_;
   Stage stage_ = Stage::kHead;
+  size_t next_tenant_ = 0;
   size_t next_profile_ = 0;
   JobId next_{1};
 };
@@ -73,6 +77,7 @@ class SnapshotDecoder {
 
  private:
   absl::Status TakeHead(const v1::SnapshotHead& head);
+  void TakeTenants(const v1::SnapshotTenants& tenants);
   void TakeProfiles(const v1::SnapshotProfiles& profiles);
 
   const Instant now_;

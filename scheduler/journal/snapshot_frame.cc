@@ -31,8 +31,15 @@ absl::Status Damaged(int64_t frame, absl::string_view text) {
 }  // namespace
 
 std::optional<std::string> FrameWriter::Next() {
+  if (!status_.ok()) return std::nullopt;
   const std::optional<std::string> piece = encoder_.Next();
   if (!piece.has_value()) return std::nullopt;
+  if (piece->size() > kPieceMax) {
+    status_ =
+        absl::OutOfRangeError(absl::StrCat("piece ", frames_ + 1, " of the snapshot has ",
+                                           piece->size(), " bytes, and may have ", kPieceMax));
+    return std::nullopt;
+  }
   std::string block = frames_ == 0 ? std::string(kMagic) : std::string();
   AppendNumber(static_cast<uint32_t>(piece->size()), &block);
   AppendNumber(ChecksumOf(frames_, *piece), &block);

@@ -26,13 +26,16 @@ class FrameWriter {
  public:
   explicit FrameWriter(SnapshotEncoder encoder) : encoder_(std::move(encoder)) {}
 
-  // nullopt after the last block.
+  // nullopt after the last block, or at a piece that no reader would take; status() tells.
   std::optional<std::string> Next();
+  // OutOfRange: a piece is too large, and the blocks so far are of no use.
+  const absl::Status& status() const { return status_; }
 
   const SnapshotStamp& stamp() const { return encoder_.stamp(); }
 
  private:
   SnapshotEncoder encoder_;
+  absl::Status status_;
   int64_t frames_ = 0;
 };
 

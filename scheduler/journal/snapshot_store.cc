@@ -23,6 +23,7 @@ namespace {
 
 constexpr absl::string_view kPrefix = "snapshot-";
 constexpr absl::string_view kUnfinished = ".new";
+constexpr absl::string_view kBad = ".bad";
 constexpr size_t kReadBytes = size_t{1} << 20;
 
 // The names in `folder` that begin like snapshots.
@@ -49,6 +50,7 @@ absl::Status WriteBlocks(FrameWriter& snapshot, int file, const std::string& pat
     if (is_stopping) return absl::CancelledError("schedulerd stops");
     RETURN_IF_ERROR(WithContext(WriteAll(file, *block), path));
   }
+  RETURN_IF_ERROR(WithContext(snapshot.status(), path));
   if (fsync(file) != 0) return ErrnoStatus(errno, absl::StrCat("sync ", path));
   return absl::OkStatus();
 }
@@ -106,6 +108,15 @@ absl::Status FileSnapshotStore::RemoveOlder(size_t keep) {
     if (unlink(path.c_str()) != 0) return ErrnoStatus(errno, absl::StrCat("remove ", path));
   }
   return absl::OkStatus();
+}
+
+absl::Status FileSnapshotStore::SetAside(int64_t sequence) {
+  const std::string path = PathOf(sequence);
+  const std::string aside = absl::StrCat(path, kBad);
+  if (rename(path.c_str(), aside.c_str()) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("rename ", path, " to ", aside));
+  }
+  return SyncFolder(folder_);
 }
 
 absl::Status ReadSnapshotFile(const std::string& path, const FrameReader::PieceVisitor& visit) {

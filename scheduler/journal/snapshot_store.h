@@ -1,7 +1,7 @@
 // Where snapshots are kept, beside the journal: files `snapshot-SEQUENCE` in the state folder.
 //
 // A snapshot is written to `snapshot-SEQUENCE.new`, synced, and renamed; a crash leaves it complete
-// or not at all.
+// or not at all. One that could not be read is set aside as `snapshot-SEQUENCE.bad`, for people.
 //
 // Thread-safe, except that one thread writes and removes.
 #ifndef SCHEDULER_JOURNAL_SNAPSHOT_STORE_H_
@@ -33,6 +33,8 @@ class SnapshotStore {
   virtual absl::Status Write(FrameWriter snapshot, const std::atomic<bool>& is_stopping) = 0;
   // Removes those older than the newest `keep`, and what was never completed.
   virtual absl::Status RemoveOlder(size_t keep) = 0;
+  // Keeps the bytes of this one, but it is none any more. Returns once that is on disk.
+  virtual absl::Status SetAside(int64_t sequence) = 0;
 };
 
 class FileSnapshotStore : public SnapshotStore {
@@ -44,6 +46,7 @@ class FileSnapshotStore : public SnapshotStore {
   absl::Status Read(int64_t sequence, const FrameReader::PieceVisitor& visit) const override;
   absl::Status Write(FrameWriter snapshot, const std::atomic<bool>& is_stopping) override;
   absl::Status RemoveOlder(size_t keep) override;
+  absl::Status SetAside(int64_t sequence) override;
 
   std::string PathOf(int64_t sequence) const;
 

@@ -49,6 +49,13 @@ std::string BytesOf(ClusterState& state) {
   return bytes;
 }
 
+// Its snapshot has a piece of more than 16 MiB.
+ClusterState StateOfAHugeJob() {
+  ClusterState state{ClusterLimits{}};
+  state.Apply(JobSubmitted{JobId(1), std::string(17 << 20, 'k'), SpecThatNeeds(kMiB)}, TimeAt(1));
+  return state;
+}
+
 // In portions of `portion` bytes.
 absl::Status Read(absl::string_view bytes, ClusterState* state, size_t portion = 1 << 20) {
   SnapshotDecoder decoder(AtSecond(100), state);
@@ -122,6 +129,29 @@ TEST(SnapshotTest, SnapshotOfNewerVersionIsRefusedAsSuch) {
   EXPECT_EQ(decoder.Take(piece.SerializeAsString()).code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST(SnapshotTest, TenantsComeInPiecesThatReadersTake) {
+  ClusterState written{ClusterLimits{}};
+  for (int i = 0; i < 20'000; ++i) {
+    written.RestoreTenant({absl::StrCat(i, std::string(1'000, 't')), 1.0 + i, TimeAt(1).wall});
+  }
+  SnapshotEncoder encoder(written.Durable(), {.sequence = 1, .wall = TimeAt(1).wall});
+  while (const auto piece = encoder.Next()) EXPECT_LT(piece->size(), 300'000U);
+
+  ClusterState read{ClusterLimits{}};
+  const absl::Status status = Read(BytesOf(written), &read);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(read.Durable().tenants.size(), 20'000U);
+  EXPECT_EQ(read.Durable().tenants, written.Durable().tenants);
+}
+
+TEST(SnapshotTest, PieceThatNoReaderTakesEndsTheWriterWithAnError) {
+  ClusterState state = StateOfAHugeJob();
+  FrameWriter writer = WriterOf(state);
+  while (writer.Next().has_value()) EXPECT_TRUE(writer.status().ok());
+  EXPECT_EQ(writer.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(writer.Next(), std::nullopt) << "nothing comes after it";
+}
+
 TEST(SnapshotTest, JobThatCannotBeIsRefused) {
   ClusterState state = SomeState();
   Job twice = **state.FindJob(JobId(2));
@@ -175,6 +205,22 @@ TEST_F(SnapshotStoreTest, WriteThatIsGivenUpLeavesNothing) {
   ClusterState state = SomeState();
   EXPECT_EQ(store_.Write(WriterOf(state), is_stopping_).code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(SnapshotStoreTest, SnapshotThatNobodyCouldReadIsNotWritten) {
+  ClusterState state = StateOfAHugeJob();
+  const absl::Status status = store_.Write(WriterOf(state), is_stopping_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(SnapshotStoreTest, OneThatIsSetAsideNeitherCountsNorGoesAway) {
+  for (int64_t sequence : {9, 20, 100}) Write(sequence);
+  ASSERT_TRUE(store_.SetAside(100).ok());
+  ASSERT_TRUE(store_.RemoveOlder(2).ok());
+  EXPECT_THAT(*store_.List(), ElementsAre(20, 9));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "snapshot-100.bad"));
+  EXPECT_EQ(store_.SetAside(100).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(SnapshotStoreTest, ErrorNamesTheFileAndThePiece) {

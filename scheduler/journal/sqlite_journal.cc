@@ -128,7 +128,7 @@ class ResetAtEnd {
 };
 
 // What SQLite would pass over in silence; see wal.h.
-absl::Status CheckLog(const std::string& folder, std::vector<std::string>* warnings) {
+absl::StatusOr<WalReport> CheckLog(const std::string& folder, std::vector<std::string>* warnings) {
   ASSIGN_OR_RETURN(const WalReport log, InspectWal(absl::StrCat(folder, kFileName, "-wal")));
   if (log.is_damaged) {
     return absl::DataLossError(
@@ -140,6 +140,18 @@ absl::Status CheckLog(const std::string& folder, std::vector<std::string>* warni
         absl::StrCat("the last write to the journal was torn: ", log.torn_frames,
                      " pages of a transaction that was never answered are cut off"));
   }
+  return log;
+}
+
+// Moves the log into the file and empties it. Else torn frames would stay behind the next ones, and
+// with one more torn write they would look like damage in the middle.
+absl::Status EmptyLog(SQLite::Database& database, std::vector<std::string>* warnings) {
+  const absl::Status emptied = CatchErrors("empty the journal's log", [&] {
+    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    return absl::OkStatus();
+  });
+  if (emptied.code() != absl::StatusCode::kResourceExhausted) return emptied;
+  warnings->emplace_back(emptied.message());
   return absl::OkStatus();
 }
 
@@ -150,7 +162,7 @@ absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::Open(
   RETURN_IF_ERROR(MakeWritableFolder(state_folder));
   ASSIGN_OR_RETURN(FileDescriptor lock, LockFolder(state_folder));
   std::vector<std::string> warnings;
-  RETURN_IF_ERROR(CheckLog(state_folder, &warnings));
+  ASSIGN_OR_RETURN(const WalReport log, CheckLog(state_folder, &warnings));
   std::unique_ptr<Store> store;
   RETURN_IF_ERROR(CatchErrors(absl::StrCat("open journal ", state_folder, kFileName), [&] {
     store = std::make_unique<Store>(state_folder, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -162,6 +174,7 @@ absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::Open(
     database.exec("PRAGMA synchronous=FULL");
     RETURN_IF_ERROR(IsNew(database) ? MakeTables(database, state_folder)
                                     : CheckFormat(database, state_folder));
+    if (log.torn_frames > 0) RETURN_IF_ERROR(EmptyLog(database, &store->warnings));
     if (database.execAndGet("PRAGMA user_version").getInt() < kFormat) {
       database.exec(absl::StrCat("PRAGMA user_version=", kFormat));
     }
@@ -180,7 +193,7 @@ absl::StatusOr<std::unique_ptr<SqliteJournal>> SqliteJournal::OpenToRead(
     const std::string& state_folder) {
   ASSIGN_OR_RETURN(FileDescriptor lock, LockFolder(state_folder));
   std::vector<std::string> warnings;
-  const absl::Status log = CheckLog(state_folder, &warnings);
+  const absl::Status log = CheckLog(state_folder, &warnings).status();
   if (!log.ok()) warnings.emplace_back(log.message());
   if (access((state_folder + kFileName).c_str(), F_OK) != 0) {
     return absl::NotFoundError(absl::StrCat("there is no journal in ", state_folder));

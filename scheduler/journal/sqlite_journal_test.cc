@@ -273,6 +273,23 @@ class KilledJournalTest : public SqliteJournalTest {
     return SqliteJournal::Open(killed_.string());
   }
 
+  // Opens the folder, and leaves it as a kill and a power cut right after the append do.
+  absl::Status AppendAndKill(const std::string& record) {
+    const std::filesystem::path next = killed_.string() + "-next";
+    std::filesystem::remove_all(next);
+    {
+      auto journal = OpenKilled();
+      if (!journal.ok()) return journal.status();
+      const absl::Status appended = (*journal)->Append({record});
+      if (!appended.ok()) return appended;
+      std::filesystem::copy(killed_, next);
+    }
+    std::filesystem::remove_all(killed_);
+    std::filesystem::rename(next, killed_);
+    std::filesystem::remove(killed_ / "journal.mark");
+    return absl::OkStatus();
+  }
+
   const std::filesystem::path killed_ = folder_.string() + "-killed";
 };
 
@@ -303,6 +320,23 @@ TEST_F(KilledJournalTest, TornLastTransactionIsCutOffWithAWarning) {
   const auto journal = OpenKilled();
   ASSERT_TRUE(journal.ok()) << journal.status();
   EXPECT_EQ((*journal)->last_sequence(), 4);
+}
+
+// Its frames would stay behind the next ones, and after another torn write stand for transactions.
+TEST_F(KilledJournalTest, TornTransactionIsNotTakenForDamageAfterAnotherOne) {
+  const auto large = static_cast<int64_t>(std::filesystem::file_size(Log()));
+  ASSERT_TRUE(AppendAndKill(std::string(100'000, 'x')).ok());
+  Flip(large + 100);
+
+  ASSERT_TRUE(AppendAndKill("small").ok());
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(Log()));
+  EXPECT_LT(size, large) << "the log began anew";
+  Flip(size < large ? 100 : large + 100);
+
+  const auto journal = OpenKilled();
+  ASSERT_TRUE(journal.ok()) << journal.status();
+  EXPECT_EQ((*journal)->last_sequence(), 5);
+  ASSERT_EQ((*journal)->warnings().size(), 1U);
 }
 
 TEST_F(KilledJournalTest, RemovedLogIsNoticedByTheMark) {

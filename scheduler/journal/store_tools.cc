@@ -21,6 +21,7 @@
 #include "common/files.h"
 #include "common/status.h"
 #include "scheduler/journal/high_water_mark.h"
+#include "scheduler/journal/journal.h"
 #include "scheduler/journal/record.h"
 #include "scheduler/journal/recovery.h"
 #include "scheduler/journal/snapshot.h"
@@ -56,12 +57,29 @@ absl::Status ReadSnapshot(const FileSnapshotStore& snapshots, int64_t sequence, 
   return decoder.Finish();
 }
 
+absl::Status FileError(const std::error_code& error, absl::string_view what) {
+  return ErrnoStatus(error.value(), what);
+}
+
+absl::StatusOr<std::vector<fs::directory_entry>> EntriesOf(const std::string& folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    entries.push_back(*entry);
+  }
+  if (error) return FileError(error, absl::StrCat("read folder ", folder));
+  return entries;
+}
+
 // Copies the files of the folder, not its folders, and makes the copies durable.
 absl::Status CopyFiles(const std::string& from, const std::string& to) {
+  ASSIGN_OR_RETURN(const std::vector<fs::directory_entry> entries, EntriesOf(from));
   std::error_code error;
   fs::create_directory(to, error);
-  for (const auto& entry : fs::directory_iterator(from, error)) {
-    if (!entry.is_regular_file() || entry.path().filename() == "reserve") continue;
+  for (const fs::directory_entry& entry : entries) {
+    if (error) break;
+    if (!entry.is_regular_file(error) || entry.path().filename() == "reserve") continue;
     const fs::path copy = fs::path(to) / entry.path().filename();
     fs::copy_file(entry.path(), copy, error);
     if (error) break;
@@ -71,8 +89,7 @@ absl::Status CopyFiles(const std::string& from, const std::string& to) {
     }
   }
   if (error) {
-    return absl::InternalError(
-        absl::StrCat("copy ", from, " to ", to, ": ", error.message(), "; nothing was changed"));
+    return FileError(error, absl::StrCat("copy ", from, " to ", to, ", before any change"));
   }
   RETURN_IF_ERROR(SyncFolder(to));
   return SyncFolder(from);
@@ -82,9 +99,9 @@ absl::Status CopyFiles(const std::string& from, const std::string& to) {
 absl::Status JumpCounters(ClusterState* state, JobId seen) {
   const DurableState durable = state->Durable();
   const int64_t last = std::max(durable.next_job_id.value(), seen.value());
-  const int64_t id = (last / kCounterJump + 2) * kCounterJump;
-  const uint64_t fence = durable.last_fence.value() + static_cast<uint64_t>(kCounterJump);
-  return state->RestoreCounters(JobId(id + 1), Fence(fence));
+  const absl::Status jumped =
+      state->RestoreCounters(JobId(last + kIdJump), Fence(durable.last_fence.value() + kFenceJump));
+  return WithContext(jumped, absl::StrCat("ids cannot go up by ", kIdJump, " from ", last));
 }
 
 absl::Status WriteState(const std::string& folder, ClusterState* state,
@@ -99,6 +116,25 @@ void TellCounters(ClusterState& state, std::ostream& out) {
   out << "state: " << CountsText(state) << "; the next job gets id " << durable.next_job_id.value()
       << ", the next attempt fence " << durable.last_fence.value() + 1 << "\n";
 }
+
+// That of a folder which was restored and never started.
+class NoJournal : public Journal {
+ public:
+  explicit NoJournal(const std::string& folder) : high_water_(HighWaterMark(folder).value()) {}
+
+  absl::Status ForEachRecord(int64_t, const RecordVisitor&) override { return absl::OkStatus(); }
+  absl::Status Append(const std::vector<std::string>&) override {
+    return absl::FailedPreconditionError("there is no journal");
+  }
+  absl::StatusOr<bool> RemoveUpTo(int64_t, int64_t) override { return true; }
+  int64_t first_sequence() const override { return 1; }
+  int64_t last_sequence() const override { return 0; }
+  int64_t high_water() const override { return high_water_; }
+  void SkipTo(int64_t) override {}
+
+ private:
+  const int64_t high_water_;
+};
 
 // What can be kept of a damaged store.
 struct Kept {
@@ -122,6 +158,7 @@ class Repair {
     }
     ASSIGN_OR_RETURN(sequences_, snapshots_.List());
     if (journal_ == nullptr && sequences_.empty()) return opened.status();
+    is_never_started_ = code == absl::StatusCode::kNotFound;
     if (journal_ == nullptr) out_ << "journal: " << opened.status().message() << "\n";
     Kept kept = FindBest();
     if (!kept.state.has_value()) {
@@ -172,7 +209,7 @@ class Repair {
     }
     if (journal_ != nullptr) {
       kept.damage = ReplayAfter(*journal_, base, now, &*kept.state, &kept.reached);
-    } else {
+    } else if (!is_never_started_) {
       kept.damage = absl::DataLossError("the journal cannot be read");
     }
     return kept;
@@ -198,7 +235,9 @@ class Repair {
     RETURN_IF_ERROR(
         WriteState(folder_, &*kept.state, {.sequence = end + 1, .wall = clock_.WallNow()}));
     for (const char* name : {"journal.db", "journal.db-wal", "journal.db-shm", "journal.mark"}) {
-      fs::remove(fs::path(folder_) / name);
+      std::error_code error;
+      fs::remove(fs::path(folder_) / name, error);
+      if (error) return FileError(error, absl::StrCat("remove ", folder_, "/", name));
     }
     RETURN_IF_ERROR(snapshots_.RemoveOlder(1));
     TellCounters(*kept.state, out_);
@@ -241,16 +280,29 @@ class Repair {
   std::unique_ptr<SqliteJournal> journal_;
   std::vector<int64_t> sequences_;
   bool are_snapshots_good_ = true;
+  // As far as it tells: there is no journal. The mark says if there was one.
+  bool is_never_started_ = false;
 };
 
 }  // namespace
 
 absl::Status CheckStore(const std::string& state_folder, const Clock& clock, std::ostream& out) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<SqliteJournal> journal,
-                   SqliteJournal::OpenToRead(state_folder));
-  for (const std::string& warning : journal->warnings()) out << "warning: " << warning << "\n";
+  absl::StatusOr<std::unique_ptr<SqliteJournal>> opened = SqliteJournal::OpenToRead(state_folder);
+  if (!opened.ok() && opened.status().code() != absl::StatusCode::kNotFound) {
+    return opened.status();
+  }
   const FileSnapshotStore snapshots(state_folder);
   ASSIGN_OR_RETURN(const std::vector<int64_t> sequences, snapshots.List());
+  if (!opened.ok() && sequences.empty()) return opened.status();
+  FileDescriptor lock;
+  std::unique_ptr<Journal> journal;
+  if (opened.ok()) {
+    for (const std::string& warning : (*opened)->warnings()) out << "warning: " << warning << "\n";
+    journal = *std::move(opened);
+  } else {
+    ASSIGN_OR_RETURN(lock, LockFolder(state_folder));
+    journal = std::make_unique<NoJournal>(state_folder);
+  }
   absl::Status damage;
   for (int64_t sequence : sequences) {
     ClusterState state{NoLimits()};
@@ -260,7 +312,11 @@ absl::Status CheckStore(const std::string& state_folder, const Clock& clock, std
     if (damage.ok()) damage = read;
   }
   const int64_t last = journal->last_sequence();
-  out << "journal: records " << journal->first_sequence() << " to " << last << "\n";
+  if (last == 0) {
+    out << "journal: no records\n";
+  } else {
+    out << "journal: records " << journal->first_sequence() << " to " << last << "\n";
+  }
   absl::StatusOr<Recovered> recovered = RecoverStore(*journal, snapshots, NoLimits(), clock.Now());
   if (!recovered.ok()) return recovered.status();
   TellCounters(recovered->state, out);
@@ -280,7 +336,8 @@ absl::Status RestoreStore(const std::string& state_folder, const std::string& fi
   RETURN_IF_ERROR(WithContext(decoder.Finish(), file));
   RETURN_IF_ERROR(MakeWritableFolder(state_folder));
   ASSIGN_OR_RETURN(const FileDescriptor lock, LockFolder(state_folder));
-  for (const auto& entry : fs::directory_iterator(state_folder)) {
+  ASSIGN_OR_RETURN(const std::vector<fs::directory_entry> entries, EntriesOf(state_folder));
+  for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (!absl::StartsWith(name, "journal.") && !absl::StartsWith(name, "snapshot-")) continue;
     return absl::FailedPreconditionError(

@@ -6,6 +6,7 @@
 #ifndef SCHEDULER_JOURNAL_STORE_TOOLS_H_
 #define SCHEDULER_JOURNAL_STORE_TOOLS_H_
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 
@@ -14,12 +15,15 @@
 
 namespace pipefill::scheduler {
 
-// By how much, at least, ids and fences go up where some that were given may not be known any more:
-// no id or fence is given twice unless more than that are lost.
-inline constexpr int64_t kCounterJump = 1'000'000;
+// By how much ids and fences go up where some that were given may not be known any more: none is
+// given twice unless more than that are lost. No store has ids above 2^36.
+// Each jump costs the table of jobs some 40 KB.
+inline constexpr int64_t kIdJump = 10'000'000;
+inline constexpr uint64_t kFenceJump = uint64_t{1} << 32;
 
 // Reads every snapshot and every record, changes nothing. DataLoss: something is damaged or
-// missing, the first of it named. NotFound: there is no store.
+// missing, the first of it named. NotFound: there is no store. A folder that was restored and never
+// started has no journal yet, and is fine.
 absl::Status CheckStore(const std::string& state_folder, const Clock& clock, std::ostream& out);
 
 // Keeps the longest undamaged row of records and drops what comes after it; says what that is. The

@@ -100,8 +100,8 @@ TEST_F(StoreToolsTest, DamagedRecordIsNamedAndCutOffWithAllBehindIt) {
   const auto repaired = Recover();
   ASSERT_TRUE(repaired.ok()) << repaired.status();
   EXPECT_EQ(repaired->state.counts().pending, 3);
-  EXPECT_GT(repaired->state.next_job_id(), JobId(kCounterJump)) << "5 and 6 were given";
-  EXPECT_GT(repaired->state.NextAttempt(JobId(1)).fence, Fence(kCounterJump));
+  EXPECT_EQ(repaired->state.next_job_id(), JobId(6 + kIdJump)) << "5 and 6 were given";
+  EXPECT_GT(repaired->state.NextAttempt(JobId(1)).fence, Fence(kFenceJump));
   EXPECT_TRUE(Check().ok());
 }
 
@@ -160,13 +160,62 @@ TEST_F(StoreToolsTest, RestoredStoreGivesNoIdTwice) {
       RecoverStore(**journal, FileSnapshotStore(fresh), ClusterLimits{}, AtSecond(1));
   ASSERT_TRUE(restored.ok()) << restored.status();
   EXPECT_EQ(restored->state.counts().pending, 6);
-  EXPECT_GT(restored->state.next_job_id(), JobId(kCounterJump));
-  EXPECT_GT(restored->state.NextAttempt(JobId(1)).fence, Fence(kCounterJump));
+  EXPECT_EQ(restored->state.next_job_id(), JobId(7 + kIdJump));
+  EXPECT_EQ(restored->state.NextAttempt(JobId(1)).fence, Fence(kFenceJump + 1));
   *journal = nullptr;
   EXPECT_EQ(RestoreStore(fresh, backup, SystemClock(), out_).code(),
             absl::StatusCode::kFailedPrecondition)
       << "there is a store now";
   std::filesystem::remove_all(fresh);
+}
+
+TEST_F(StoreToolsTest, RestoredFolderThatWasNeverStartedIsFine) {
+  TakeSnapshot();
+  const std::string fresh = folder_.string() + "-restored";
+  std::filesystem::remove_all(fresh);
+  ASSERT_TRUE(RestoreStore(fresh, (folder_ / "snapshot-6").string(), SystemClock(), out_).ok());
+
+  const absl::Status checked = CheckStore(fresh, SystemClock(), out_);
+  EXPECT_TRUE(checked.ok()) << checked;
+  EXPECT_THAT(out_.str(), HasSubstr("snapshot 6: 6 pending, 0 running, 0 ended\n"
+                                    "journal: no records\n"
+                                    "state: 6 pending"));
+  EXPECT_TRUE(RepairStore(fresh, SystemClock(), out_).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("nothing is damaged; nothing was changed"));
+
+  std::filesystem::copy(folder_ / "journal.mark", fresh);
+  EXPECT_TRUE(CheckStore(fresh, SystemClock(), out_).ok()) << "the snapshot has all records";
+  std::filesystem::resize_file(std::filesystem::path(fresh) / "snapshot-6", 100);
+  EXPECT_EQ(CheckStore(fresh, SystemClock(), out_).code(), absl::StatusCode::kDataLoss);
+  std::filesystem::remove_all(fresh);
+}
+
+TEST_F(StoreToolsTest, RemovedJournalIsNotTakenForOneThatNeverWas) {
+  TakeSnapshot();
+  Submit(7, 8);
+  for (const char* name : {"journal.db", "journal.db-wal", "journal.db-shm"}) {
+    std::filesystem::remove(folder_ / name);
+  }
+  EXPECT_THAT(std::string(Check().message()),
+              HasSubstr("records 7 to 8 were on disk and are gone"));
+}
+
+TEST_F(StoreToolsTest, FolderWithoutAStoreIsNotFound) {
+  std::filesystem::remove_all(folder_);
+  EXPECT_EQ(Check().code(), absl::StatusCode::kNotFound);
+  std::filesystem::create_directories(folder_);
+  EXPECT_EQ(Check().code(), absl::StatusCode::kNotFound);
+}
+
+// A file where the copy of the folder is to be made.
+TEST_F(StoreToolsTest, RepairThatCannotCopyChangesNothing) {
+  Execute("UPDATE journal SET record = x'00' WHERE sequence = 4");
+  const int64_t now = absl::ToUnixSeconds(SystemClock().WallNow());
+  for (int64_t second = now; second < now + 30; ++second) {
+    std::ofstream(folder_ / absl::StrCat("damaged-", second)) << "in the way";
+  }
+  EXPECT_FALSE(Repair().ok());
+  EXPECT_THAT(std::string(Check().message()), HasSubstr("journal record 4 is damaged"));
 }
 
 TEST_F(StoreToolsTest, DamagedBackupRestoresNothing) {

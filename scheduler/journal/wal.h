@@ -3,7 +3,8 @@
 // SQLite reads a log up to the first frame whose checksum fails, and takes all that follows for the
 // torn end of a transaction that was never committed. That is right after a crash, which can only
 // tear the last transaction, since each one is synced before the next begins. It is wrong if an
-// older frame was damaged later: whole committed transactions then vanish without a word.
+// older frame was damaged later: whole committed transactions then vanish without a word. Whoever
+// opens a log with torn frames empties it, so that they are not taken for such transactions later.
 //
 // Thread-safe.
 #ifndef SCHEDULER_JOURNAL_WAL_H_

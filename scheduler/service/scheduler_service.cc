@@ -65,7 +65,7 @@ class BackupCall : public grpc::ServerWriteReactor<v1::BackupChunk> {
  private:
   void WriteNext() {
     std::optional<std::string> block = snapshot_->Next();
-    if (!block.has_value()) return Finish(grpc::Status::OK);
+    if (!block.has_value()) return Finish(ToGrpc(snapshot_->status()));
     chunk_.set_data(*std::move(block));
     StartWrite(&chunk_);
   }
@@ -154,13 +154,15 @@ grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* 
   const JobId job(request->job_id());
   const absl::Status filled = FillJob(job, response);
   if (!filled.ok() || response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
+  // Without the detail, where the loop cannot say it now.
+  if (dependencies_.loop.is_stalled()) return Answer(context, filled);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const absl::Status posted = dependencies_.loop.Post(
       WhyRequest{job, [reactor, response](const std::optional<WaitDetail>& detail) {
                    if (detail.has_value()) AddDetail(*detail, response);
                    reactor->Finish(grpc::Status::OK);
                  }});
-  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  if (!posted.ok()) reactor->Finish(grpc::Status::OK);
   return reactor;
 }
 

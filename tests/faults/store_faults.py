@@ -21,6 +21,8 @@ CLIENT = TREE / "bazel-bin/tests/faults/fault_client"
 
 # Clients give up after 30 seconds themselves.
 PATIENCE = 60
+# Their keys are its arguments, and all within its patience.
+KEYS_PER_CLIENT = 2000
 
 
 class Schedulerd:
@@ -29,7 +31,9 @@ class Schedulerd:
     def __init__(self, folder, settings="", inject=None):
         self.folder = pathlib.Path(folder)
         self.address_file = self.folder / "address"
-        self.address_file.unlink(missing_ok=True)
+        self.trace_file = self.folder / "trace"
+        for file in (self.address_file, self.trace_file):
+            file.unlink(missing_ok=True)
         config = self.folder / "schedulerd.json"
         config.write_text(
             '{"listen": "127.0.0.1:0", "state_dir": "%s", "address_file": "%s", '
@@ -39,7 +43,7 @@ class Schedulerd:
         if inject is not None:
             syscall, fault = inject
             # Without --seccomp-bpf: with it strace 6.1 injects no signals.
-            command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={syscall}",
+            command = ["strace", "-f", "-qq", "-y", "-o", str(self.trace_file), "-e", f"trace={syscall}",
                        "-e", f"inject={syscall}:{fault}"] + command
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log,
@@ -59,6 +63,20 @@ class Schedulerd:
 
     def is_running(self):
         return self.process.poll() is None
+
+    def journal_was_hit(self):
+        """Whether a call on the journal itself failed as `inject` says."""
+        if not self.trace_file.exists():
+            return False
+        return any("(INJECTED)" in line and "/journal.db" in line
+                   for line in self.trace_file.read_text(errors="replace").splitlines())
+
+    def wait_for_end(self, seconds):
+        """Its exit status, or None if it still runs after that long."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
 
     def end(self, how=signal.SIGTERM):
         """Ends it; strace, if it runs under that, ends with it. Returns its exit status."""
@@ -124,6 +142,12 @@ class Told:
         return [attempt for attempt in dict.fromkeys(self.launched) if attempt not in self.ended]
 
 
+def read_told(text):
+    told = Told()
+    told.read(text)
+    return told
+
+
 @dataclasses.dataclass
 class Tally:
     """What the fault tests count; all but kill_points must stay 0."""
@@ -134,11 +158,23 @@ class Tally:
     reused_ids: int = 0
     orphans: int = 0
     violations: int = 0
+    skipped: list = dataclasses.field(default_factory=list)  # parts that could not run here
     texts: list = dataclasses.field(default_factory=list)
 
     def blame(self, kind, text):
         setattr(self, kind, getattr(self, kind) + 1)
         self.texts.append(f"{kind}: {text}")
+
+    def blame_errors(self, where, told, but=None):
+        """Of all errors that clients told, but those with the text `but` in them."""
+        for error in told.errors:
+            if but is None or but not in error:
+                self.blame("violations", f"{where}: {error}")
+
+    def result(self):
+        """What the last line on stdout says."""
+        return {name: getattr(self, name) for name in
+                ("kill_points", "lost", "double", "reused_ids", "orphans", "violations", "skipped")}
 
 
 def run_client(what, address, words=(), told=None):
@@ -166,9 +202,23 @@ def read_seen(text):
     return jobs, fences
 
 
+def check_disk_error(error, was_hit, has_served, status, told, tally, where):
+    """EIO on the journal ends schedulerd, which says so with its status. ENOSPC does not end one that
+    has served, and everything is answered at last. `status` is None if it still runs."""
+    if error == "EIO" and was_hit and status in (None, 0):
+        how = "goes on" if status is None else "ended with status 0"
+        tally.blame("violations", f"{where}: the journal failed, and it {how}")
+    if error == "ENOSPC" and has_served and status is not None:
+        tally.blame("violations", f"{where}: it ended with status {status}")
+    if error == "ENOSPC" and has_served and len(told.jobs) < len(set(told.tried)):
+        tally.blame("violations", f"{where}: only {len(told.jobs)} answers to {len(told.tried)} jobs")
+
+
 def check_after_restart(told, address, tally, where, may_forget=False):
     """Compares what `told` says with what schedulerd knows. `may_forget`: of ended jobs."""
-    jobs, fences = read_seen(run_client("verify", address))
+    listed = run_client("verify", address)
+    tally.blame_errors(where, read_told(listed))
+    jobs, fences = read_seen(listed)
     for key, job in told.jobs.items():
         if job not in jobs:
             if not (may_forget and job in told.cancelled):
@@ -193,14 +243,17 @@ def check_resubmission(told, address, tally, where, may_forget=False):
             if not (may_forget and told.jobs.get(key) in told.cancelled | {None})]
     before = dict(told.jobs)
     again = Told()
-    run_client("submit-again", address, kept + ["fresh-" + str(len(kept))], again)
+    keys = kept + ["fresh-" + str(len(kept))]
+    for at in range(0, len(keys), KEYS_PER_CLIENT):
+        run_client("submit-again", address, keys[at:at + KEYS_PER_CLIENT], again)
+    tally.blame_errors(where, again)
     for key, job in again.jobs.items():
         if key in before and before[key] != job:
             tally.blame("double", f"{where}: {key} is job {before[key]} and job {job}")
         if key not in before and job in before.values():
             tally.blame("reused_ids", f"{where}: {key} got id {job}")
     if len(again.jobs) != len(kept) + 1:
-        tally.blame("violations", f"{where}: resubmission failed: {again.errors}")
+        tally.blame("violations", f"{where}: {len(again.jobs)} answers to {len(keys)} keys")
     told.jobs.update(again.jobs)
 
 
@@ -209,11 +262,14 @@ def check_to_the_end(told, address, tally, where):
     finish = Told()
     words = [number for attempt in told.live() for number in attempt]
     run_client("finish", address, words, finish)
+    tally.blame_errors(where, finish)
     fences = collections.Counter(fence for _, _, fence in set(told.launched + finish.launched))
     for fence, count in fences.items():
         if count > 1:
             tally.blame("reused_ids", f"{where}: fence {fence} given {count} times")
-    jobs, _ = read_seen(run_client("verify", address))
+    listed = run_client("verify", address)
+    tally.blame_errors(where, read_told(listed))
+    jobs, _ = read_seen(listed)
     for job, seen in jobs.items():
         if seen.successes > 1:
             tally.blame("double", f"{where}: job {job} succeeded {seen.successes} times")

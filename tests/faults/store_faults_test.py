@@ -47,6 +47,55 @@ class AfterRestart(unittest.TestCase):
         self.assertEqual(told("job a 1\njob a 2").errors, ["key a is job 1 and job 2"])
 
 
+    def test_error_in_the_answer(self):
+        self.assertEqual(self.findings("", "error no such call"), ["violations"])
+
+
+class DiskError(unittest.TestCase):
+    def findings(self, error, was_hit=True, has_served=True, status=None, text="try a\njob a 1"):
+        tally = faults.Tally()
+        faults.check_disk_error(error, was_hit, has_served, status, told(text), tally, "here")
+        return tally.texts
+
+    def test_eio_that_ends_it(self):
+        self.assertEqual(self.findings("EIO", status=1), [])
+
+    def test_eio_that_was_not_reached(self):
+        self.assertEqual(self.findings("EIO", was_hit=False), [])
+
+    def test_eio_that_it_survives_or_hides(self):
+        self.assertEqual(self.findings("EIO"),
+                         ["violations: here: the journal failed, and it goes on"])
+        self.assertEqual(self.findings("EIO", status=0),
+                         ["violations: here: the journal failed, and it ended with status 0"])
+
+    def test_enospc_that_it_survives(self):
+        self.assertEqual(self.findings("ENOSPC"), [])
+
+    def test_enospc_at_the_start(self):
+        self.assertEqual(self.findings("ENOSPC", has_served=False, status=7, text="try a"), [])
+
+    def test_enospc_that_ends_it(self):
+        self.assertEqual(self.findings("ENOSPC", status=1),
+                         ["violations: here: it ended with status 1"])
+
+    def test_enospc_after_which_nothing_is_answered(self):
+        self.assertEqual(self.findings("ENOSPC", text="try a\njob a 1\ntry b"),
+                         ["violations: here: only 1 answers to 2 jobs"])
+
+
+class Result(unittest.TestCase):
+    def test_errors_of_clients_are_findings_but_the_expected_ones(self):
+        tally = faults.Tally()
+        tally.blame_errors("here", told("error the disk is full\nerror what"), but="is full")
+        self.assertEqual(tally.texts, ["violations: here: what"])
+
+    def test_parts_that_did_not_run_are_named(self):
+        tally = faults.Tally(skipped=["small disk"])
+        self.assertEqual(tally.result()["skipped"], ["small disk"])
+        self.assertEqual(tally.texts, [])
+
+
 class Resubmission(unittest.TestCase):
     def findings(self, before, answers):
         tally = faults.Tally()
@@ -60,6 +109,24 @@ class Resubmission(unittest.TestCase):
 
     def test_same_job_again(self):
         self.assertEqual(self.findings("try a\njob a 1", "job a 1\njob fresh-1 2"), [])
+
+    def test_key_without_an_answer(self):
+        self.assertEqual(self.findings("try a\ntry b", "job a 1\njob fresh-2 2"), ["violations"])
+
+    def test_keys_of_more_than_one_client(self):
+        count = 2 * faults.KEYS_PER_CLIENT
+        tally = faults.Tally()
+        asked = []
+
+        def answer(_what, _address, keys, again):
+            asked.append(len(keys))
+            again.read("\n".join(f"job {key} {key.rpartition('-')[2]}9" for key in keys))
+
+        text = "\n".join(f"try k-{i}\njob k-{i} {i}9" for i in range(count))
+        with mock.patch.object(faults, "run_client", side_effect=answer):
+            faults.check_resubmission(told(text), "address", tally, "here")
+        self.assertEqual(tally.texts, [])
+        self.assertEqual(asked, [faults.KEYS_PER_CLIENT, faults.KEYS_PER_CLIENT, 1])
 
     def test_second_job_for_a_key(self):
         self.assertEqual(self.findings("try a\njob a 1", "job a 2\njob fresh-1 3"), ["double"])
