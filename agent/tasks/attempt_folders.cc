@@ -167,7 +167,9 @@ constexpr uint64_t kRoomBytes = uint64_t{1} << 20;
 
 bool HasRoom(const std::string& folder) {
   struct statvfs disk = {};
-  return statvfs(folder.c_str(), &disk) != 0 || disk.f_bavail * disk.f_frsize >= kRoomBytes;
+  if (statvfs(folder.c_str(), &disk) != 0) return true;
+  const auto blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+  return blocks * disk.f_frsize >= kRoomBytes;
 }
 
 absl::Status MakeFolder(const std::string& path) {
@@ -366,12 +368,19 @@ void AttemptFolders::Prune(const std::set<Name>& live) const {
 }
 
 void AttemptFolders::MakeRoom(const std::set<Name>& live) const {
-  if (HasRoom(root_)) return;
+  MakeRoom(live, [this] { return HasRoom(root_); });
+}
+
+void AttemptFolders::MakeRoom(const std::set<Name>& live,
+                              const std::function<bool()>& has_room) const {
+  if (has_room()) return;
   for (const Name& name : ListEnded(live)) {
+    // Its end is not known to schedulerd yet.
+    if (access(PathsOf(name).record.c_str(), F_OK) == 0) continue;
     spdlog::warn("attempt_removed job={} attempt={} why=\"the disk is full\" folder={}", name.first,
                  name.second, root_);
     Remove(name);
-    if (HasRoom(root_)) return;
+    if (has_room()) return;
   }
 }
 

@@ -17,6 +17,7 @@
 #define AGENT_TASKS_ATTEMPT_FOLDERS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -106,7 +107,9 @@ class AttemptFolders {
   // Applies the retention. Attempts in `live` are left alone.
   void Prune(const std::set<Name>& live) const;
   // For one more attempt: where the disk is full, the oldest attempts that have ended make way.
+  // Not those whose end schedulerd does not know yet. `has_room` is for tests.
   void MakeRoom(const std::set<Name>& live) const;
+  void MakeRoom(const std::set<Name>& live, const std::function<bool()>& has_room) const;
 
  private:
   AttemptFolders(std::string root, size_t ended_kept)

@@ -218,8 +218,23 @@ TEST_F(AttemptFoldersTest, FolderOfATaskWhoseKeeperWasKilledGoesToo) {
 TEST_F(AttemptFoldersTest, MakesRoomOnlyWhereThereIsNone) {
   Open(0);
   const AttemptPaths paths = CreateWithLog(1, 1, "log");
-  folders_->MakeRoom({});
+  folders_->MakeRoom({}, [] { return true; });
   EXPECT_TRUE(std::filesystem::exists(paths.stdout_log));
+  folders_->MakeRoom({}, [] { return false; });
+  EXPECT_FALSE(std::filesystem::exists(paths.stdout_log));
+}
+
+TEST_F(AttemptFoldersTest, MakesNoRoomOfAttemptsThatLiveOrWhoseEndIsNotKnownYet) {
+  Open(0);
+  const AttemptPaths live = CreateWithLog(1, 1, "log");
+  const AttemptPaths untold = CreateWithLog(2, 1, "log");
+  ASSERT_TRUE(folders_->WriteRecord(RecordOf(2)).ok());
+  folders_->MakeRoom({{JobId(1), AttemptNumber(1)}}, [] { return false; });
+  EXPECT_TRUE(std::filesystem::exists(live.stdout_log));
+  EXPECT_TRUE(std::filesystem::exists(untold.stdout_log));
+  folders_->RemoveRecord(KeyOf(2, 1));
+  folders_->MakeRoom({{JobId(1), AttemptNumber(1)}}, [] { return false; });
+  EXPECT_FALSE(std::filesystem::exists(untold.stdout_log));
 }
 
 TEST_F(AttemptFoldersTest, NeverDeletesWhatTheTaskWrote) {

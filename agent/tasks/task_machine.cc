@@ -162,8 +162,8 @@ std::optional<std::string> TaskMachine::FindFault(const UnitView& unit) const {
     }
     return absl::StrCat(
         "the task used ", used,
-        " of CPU time without asking for a unit and was killed; let it use the SDK, "
-        "or submit it with --process");
+        " of CPU time without asking for a unit and was killed; let it use the SDK, submit it with "
+        "--process, or raise ladder.start_cpu_max of agentd");
   }
   if (!unit.start.has_value()) {
     if (outside_cpu_ < limits_.freeze_between_after) return std::nullopt;

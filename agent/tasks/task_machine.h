@@ -81,7 +81,7 @@ struct TaskLimits {
   double stuck_after_estimates = 20;
   absl::Duration stopped_after = absl::Seconds(60);
   // Longer than any loading of a model should take.
-  absl::Duration start_cpu_max = absl::Minutes(5);
+  absl::Duration start_cpu_max = absl::Minutes(30);
   absl::Duration kill_after = absl::Seconds(10);
   absl::Duration kill_again_after = absl::Seconds(1);
 };

@@ -359,15 +359,15 @@ TEST(TaskMachineTest, EveryUnitStartsTheClockBetweenUnitsAgain) {
 TEST(TaskMachineTest, TaskThatNeverAsksForAUnitIsFrozenThenKilledWithTheReason) {
   TaskMachine machine = MachineIn(TaskPhase::kUnattached);
   machine.OnUnitSeen(Between(0, absl::ZeroDuration()), AtMs(0));
-  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Seconds(299)), AtMs(1)), IsEmpty());
-  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(5)), AtMs(2)),
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Seconds(1799)), AtMs(1)), IsEmpty());
+  EXPECT_THAT(machine.OnUnitSeen(Between(0, absl::Minutes(30)), AtMs(2)),
               ElementsAre(TaskAction::kFreeze));
   EXPECT_THAT(machine.OnTick(AtMs(10'002)), ElementsAre(TaskAction::kKill));
   machine.OnExited({.signal = 9});
   EXPECT_EQ(
       machine.end().text,
-      "the task used 5m0s of CPU time without asking for a unit and was killed; let it use the "
-      "SDK, or submit it with --process");
+      "the task used 30m0s of CPU time without asking for a unit and was killed; let it use the "
+      "SDK, submit it with --process, or raise ladder.start_cpu_max of agentd");
 }
 
 TEST(TaskMachineTest, TimeBeforeTheFirstUnitIsBoundedInsideBubblesToo) {
@@ -375,7 +375,7 @@ TEST(TaskMachineTest, TimeBeforeTheFirstUnitIsBoundedInsideBubblesToo) {
   UnitView in_bubble = Between(0, absl::ZeroDuration());
   in_bubble.is_bubble_open = true;
   machine.OnUnitSeen(in_bubble, AtMs(0));
-  in_bubble.task_cpu = absl::Minutes(5);
+  in_bubble.task_cpu = absl::Minutes(30);
   EXPECT_THAT(machine.OnUnitSeen(in_bubble, AtMs(1)), ElementsAre(TaskAction::kFreeze));
   machine.OnTick(AtMs(11'000));
   machine.OnExited({.signal = 9});

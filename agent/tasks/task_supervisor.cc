@@ -155,9 +155,7 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
                  task.process->keeper().pid);
     return;
   }
-  // Without a folder of its own the attempt never came to the program.
-  const EndCause cause = task.record.key == spec.key ? EndCause::kLaunchFailed : EndCause::kRefused;
-  Perform(task, task.machine.OnLaunchFailed(std::string(status.message()), cause));
+  Perform(task, task.machine.OnLaunchFailed(std::string(status.message()), task.launch_cause));
   tasks_.erase(spec.key);
 }
 
@@ -189,6 +187,7 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
                            .log_max_bytes = options_.log_max_bytes,
                            .device = &device,
                            .group = task.group};
+  if (!FindProgram(request).ok()) task.launch_cause = EndCause::kLaunchFailed;
   if (task.group.memory_guard().empty()) request.data_max_bytes = DataMax(spec.memory_bytes);
   if (spec.way == FillWay::kProcess) RETURN_IF_ERROR(WrapCommand(task.group, &request));
   const AttemptKey key = spec.key;

@@ -9,7 +9,8 @@
 // notices, memory and CPU time of all processes of the task (at each Tick), the unit in progress,
 // the connection of its gate.
 //
-// An attempt that cannot be launched ends like any other, with kLaunchFailed.
+// An attempt that cannot be launched ends like any other: with kLaunchFailed if its program is not
+// there, with kRefused if the node could not make a process for it.
 //
 // A task ends as a whole: when its leader is gone, every process that carries the attempt's mark
 // (fence and socket in its environment) is killed, whatever group or session it has moved to.
@@ -154,6 +155,8 @@ class TaskSupervisor {
     TaskUse use;
     int64_t overstays_logged = 0;
     std::string launch_error;  // why the program could not be run
+    // Whose fault it is if there is no process: the node's, unless the job's program is not there.
+    EndCause launch_cause = EndCause::kRefused;
   };
 
   absl::Status StartProcess(Task& task, const Device& device);

@@ -141,6 +141,15 @@ TEST_F(TaskSupervisorTest, ReportsCommandThatDoesNotExistAsFailedLaunch) {
   EXPECT_EQ(listener_.started_pid, 0);
 }
 
+TEST_F(TaskSupervisorTest, ReportsAMissingProcessGateAsRefusedByTheNode) {
+  AttemptSpec spec = SpecFor({"true"});
+  spec.way = FillWay::kProcess;
+  Launch(spec);
+  ASSERT_TRUE(WaitForEnd());
+  EXPECT_EQ(listener_.end->cause, EndCause::kRefused);
+  EXPECT_EQ(listener_.end->text.find("this node cannot hold process jobs"), 0U);
+}
+
 TEST_F(TaskSupervisorTest, ReportsAFolderThatCannotBeMadeAsRefusedByTheNode) {
   // Whoever runs the test may be root, to whom permissions mean nothing.
   std::filesystem::remove_all(state_dir_);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/plan/bubble_lengths.h"
 #include "client/pages/hold_out.h"
 #include "common/status.h"
@@ -140,6 +143,39 @@ void AddWork(const RankTrace& rank, const std::vector<Counted>& counted, PlanDev
   }
 }
 
+// What of a trace is shown: of each rank of the main job that was there last, the newest attachment
+// with enough iterations.
+struct Shown {
+  std::map<int32_t, const RankTrace*> ranks;
+  int older = 0;
+  std::set<std::string> other_jobs;
+};
+
+Shown ChooseShown(const Trace& trace, const std::string& main_job, bool is_filled) {
+  Shown shown;
+  for (const RankTrace& rank : trace.ranks) {
+    if (rank.main_job != main_job) {
+      shown.other_jobs.insert(rank.main_job);
+      continue;
+    }
+    if (CountedOf(rank, trace.starts[rank.start].hold_out, is_filled).empty()) continue;
+    const bool is_first = shown.ranks.insert_or_assign(rank.rank, &rank).second;
+    if (!is_first) ++shown.older;
+  }
+  return shown;
+}
+
+void NoteLeftOut(const Shown& shown, const std::string& source, IdlePlan& plan) {
+  if (shown.older > 0) {
+    plan.notes.push_back(absl::StrCat(source, ": its ranks attached more than once; the newest ",
+                                      "time of each counts, ", shown.older, " older left out"));
+  }
+  if (!shown.other_jobs.empty()) {
+    plan.notes.push_back(
+        absl::StrCat(source, ": also holds ", absl::StrJoin(shown.other_jobs, ", "), ", left out"));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<IdlePlan> PlanOfRecord(const Trace& trace, const std::string& source) {
@@ -151,11 +187,12 @@ absl::StatusOr<IdlePlan> PlanOfRecord(const Trace& trace, const std::string& sou
   const bool is_filled = IsFilled(trace, main_job);
   IdlePlan plan;
   plan.is_measured = true;
-  for (const RankTrace& rank : trace.ranks) {
-    if (rank.main_job != main_job) continue;
+  const Shown shown = ChooseShown(trace, main_job, is_filled);
+  NoteLeftOut(shown, source, plan);
+  for (const auto& [number, newest] : shown.ranks) {
+    const RankTrace& rank = *newest;
     const std::vector<Counted> counted =
         CountedOf(rank, trace.starts[rank.start].hold_out, is_filled);
-    if (counted.empty()) continue;
     PlanDevice device;
     device.name = absl::StrCat("stage ", rank.stage, " rank ", rank.rank);
     device.stage = rank.stage;

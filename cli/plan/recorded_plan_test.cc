@@ -29,6 +29,28 @@ TEST(RecordedPlanTest, CountsIterationsFromBeginToBegin) {
   EXPECT_EQ(plan.devices[0].bubbles[0].offset_ns, 20'000'000);
 }
 
+TEST(RecordedPlanTest, OfARankThatAttachedTwiceTheNewerTimeCounts) {
+  TraceBuilder builder;
+  const int other = builder.AddRank("cpu0", 0, "bert");
+  for (int i = 0; i < 40; ++i) builder.Iteration(other, static_cast<uint64_t>(i), i * 110.0);
+  builder.Detach(other, 4'900);
+  const int older = builder.AddRank("cpu0");
+  for (int i = 0; i < 40; ++i) {
+    builder.Iteration(older, static_cast<uint64_t>(i), 5'000 + i * 125.0);
+  }
+  builder.Detach(older, 10'000);
+  const int newer = builder.AddRank("cpu0");
+  for (int i = 0; i < 40; ++i) {
+    builder.Iteration(newer, static_cast<uint64_t>(i), 11'000 + i * 150.0);
+  }
+  const IdlePlan plan = PlanOfRecord(builder.Read(), "trace.pb").value();
+  ASSERT_EQ(plan.devices.size(), 1u);
+  EXPECT_EQ(plan.iteration_ns, 150'000'000);
+  ASSERT_EQ(plan.notes.size(), 2u);
+  EXPECT_TRUE(absl::StrContains(plan.notes[0], "1 older left out"));
+  EXPECT_TRUE(absl::StrContains(plan.notes[1], "bert"));
+}
+
 TEST(RecordedPlanTest, WithEnoughHoldOutsTheyAloneCount) {
   SyntheticOptions options;
   options.iterations = 200;

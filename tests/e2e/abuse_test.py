@@ -90,7 +90,7 @@ class AbuseTest(unittest.TestCase):
                                  "units shorter than the bubbles$")
                 self.assertRegex(self.await_failure(pipefill, foreign),
                                  r"^the task used [0-9.]+ s of CPU time without asking for a unit and was killed; "
-                                 "let it use the SDK, or submit it with --process$")
+                                 "let it use the SDK, submit it with --process, or raise ladder.start_cpu_max of agentd$")
                 for job in (endless, foreign):
                     self.assertEqual(self.attempts(pipefill, job)[-1]["progress"]["freezes"], 1)
 
