@@ -379,7 +379,7 @@ TEST(TaskMachineTest, TimeBeforeTheFirstUnitIsBoundedInsideBubblesToo) {
   EXPECT_THAT(machine.OnUnitSeen(in_bubble, AtMs(1)), ElementsAre(TaskAction::kFreeze));
   machine.OnTick(AtMs(11'000));
   machine.OnExited({.signal = 9});
-  EXPECT_THAT(machine.end().text, HasSubstr("5m0s of CPU time before its first unit"));
+  EXPECT_THAT(machine.end().text, HasSubstr("30m0s of CPU time before its first unit"));
 }
 
 TEST(TaskMachineTest, TimeWithoutAMainJobOrUnderAnotherAgentdIsNotHeldAgainstATask) {

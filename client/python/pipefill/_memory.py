@@ -9,7 +9,8 @@ be small:
        ^                                                        |
        +----------------------------1000 iterations-------------+
 
-A *gap* is the time between two chunks, known by its place in the iteration.
+A *gap* is the time between two chunks, known by its place in the iteration. One release that takes more than its
+share of the gap switches that gap off at once, whatever the phase, until gaps are tried again.
 """
 
 import collections
@@ -46,6 +47,7 @@ class _Gap:
         self.costs_ns = collections.deque(maxlen=_SAMPLES)
         # Of the chunk that follows, without and with a release before it.
         self.chunks_ns = {False: collections.deque(maxlen=_SAMPLES), True: collections.deque(maxlen=_SAMPLES)}
+        self.is_tried = False
         self.is_on = False
         self.idle_releases = 0
         self.idle_until = 0
@@ -96,6 +98,10 @@ class ReleasePlan:
     def on_release(self, place, cost_ns, freed_bytes):
         gap = self._gaps[place]
         gap.costs_ns.append(cost_ns)
+        if gap.is_on and cost_ns > GAP_SHARE * gap.short_ns:
+            gap.is_on = False
+            if self._phase == "judged":
+                self._describe()
         gap.idle_releases = gap.idle_releases + 1 if freed_bytes < SPARE_MIN_BYTES else 0
         if gap.idle_releases >= IDLE_RELEASES:
             gap.idle_releases = 0
@@ -115,7 +121,7 @@ class ReleasePlan:
         if self._phase == "learning":
             self._phase, self._phase_end = "trying", self._iterations + TRY_ITERATIONS
             for gap in self._gaps.values():
-                gap.is_on = bool(gap.lengths_ns) and gap.short_ns >= GAP_MIN_NS
+                gap.is_tried = gap.is_on = bool(gap.lengths_ns) and gap.short_ns >= GAP_MIN_NS
             self.reason = "trying what giving memory back costs" if self.places_on() else (
                 "no gap is as long as %d ms" % (GAP_MIN_NS // 1_000_000))
         elif self._phase == "trying":
@@ -127,24 +133,35 @@ class ReleasePlan:
 
     def _judge(self):
         """The cheapest first, as long as the iteration can bear them."""
-        tried = [gap for gap in self._gaps.values() if gap.is_on]
         left_ns = CHUNK_SHARE * statistics.median(self._iterations_ns)
-        for gap in sorted(tried, key=lambda gap: gap.refill_ns):
+        still_on = [gap for gap in self._gaps.values() if gap.is_on]
+        for gap in sorted(still_on, key=lambda gap: gap.refill_ns):
             gap.is_on = gap.is_hidden and gap.refill_ns <= left_ns
             if gap.is_on:
                 left_ns -= gap.refill_ns
-        on = len(self.places_on())
+        self._describe()
+
+    def _describe(self):
+        tried = sum(gap.is_tried for gap in self._gaps.values())
         if tried:
-            self.reason = "hidden in %d of %d long gaps" % (on, len(tried))
+            self.reason = "hidden in %d of %d long gaps" % (len(self.places_on()), tried)
 
 
 class ProcessMemory:
-    """The heap of this process, for devices that are processor cores."""
+    """The heap of this process, for devices that are processor cores.
 
-    def __init__(self):
-        libc = ctypes.CDLL(None)
-        self._trim = libc.malloc_trim
-        self._info = libc.mallinfo2
+    unusable: why nothing else here may be called; None: it may.
+    """
+
+    def __init__(self, libc=None):
+        libc = libc or ctypes.CDLL(None)
+        try:
+            self._trim = libc.malloc_trim
+            self._info = libc.mallinfo2
+        except AttributeError:
+            self.unusable = "the C library has no malloc_trim and mallinfo2: it takes glibc 2.33 or newer"
+            return
+        self.unusable = None
         self._info.restype = _MallocInfo
 
     def spare_bytes(self):
@@ -183,7 +200,7 @@ class SpareMemory:
         self._memory = memory
         self._clock = clock
         self._plan = ReleasePlan()
-        self._off = None  # why it does nothing any more
+        self._off = memory.unusable  # why it does nothing, or nothing any more
         self._place = 0
         self._gap_place, self._gap_begin_ns = 0, None
         self._chunk = None  # (place of the gap before it, its begin, whether there was a release)
@@ -236,6 +253,9 @@ class SpareMemory:
     def _begin_iteration(self):
         self._plan.on_iteration(self._clock())
         self._place = 0
+        if self._depth != 0:  # the last one ended inside a chunk: without the optimizer's step, or by an exception
+            self._depth = 0
+            self._chunk = None
 
     def _begin_gap(self):
         now_ns = self._clock()

@@ -1,6 +1,7 @@
 """Tests of what gives a main job's spare memory back."""
 
 import ctypes
+import types
 import unittest
 
 import pipefill
@@ -21,6 +22,8 @@ class Clock:
 
 class Memory:
     """Of which so much is spare at each look."""
+
+    unusable = None
 
     def __init__(self, clock, cost_ns=MS // 2):
         self.spare = 64 << 20
@@ -94,6 +97,30 @@ class SpareMemoryTest(unittest.TestCase):
         self.run_iterations(10)
         self.assertEqual(self.spare.releases, before + 10)
 
+    def test_a_release_far_longer_than_its_gap_is_the_last_there(self):
+        self.memory.cost_ns = 300 * MS
+        self.run_iterations(100, gaps_ms=(5,))
+        self.assertEqual(self.spare.releases, 1)
+        self.assertEqual(self.spare.reason, "hidden in 0 of 1 long gaps")
+
+    def test_a_release_that_has_become_too_long_is_the_last_there(self):
+        self.run_iterations(100)
+        self.assertEqual(self.spare.reason, "hidden in 2 of 2 long gaps")
+        before = self.spare.releases
+        self.memory.cost_ns = 30 * MS
+        self.run_iterations(50)
+        self.assertEqual(self.spare.releases, before + 2)
+        self.assertEqual(self.spare.reason, "hidden in 0 of 2 long gaps")
+
+    def test_goes_on_after_an_iteration_without_a_step_of_the_optimizer(self):
+        self.run_iterations(100)
+        with self.job.iteration(100):
+            self.job._chunk_begin(FORWARD)  # what watch() does when it waits for the step
+            self.clock.now_ns += 10 * MS
+        before = self.spare.releases
+        self.run_iterations(10)
+        self.assertEqual(self.spare.releases, before + 20)
+
     def test_stops_where_the_chunks_behind_pay_for_it(self):
         self.refill_ns = MS  # of an iteration of 102 ms
         self.run_iterations(50)
@@ -128,6 +155,11 @@ class SpareMemoryTest(unittest.TestCase):
             self.run_iterations(100)
         self.assertEqual(len(logs.output), 1)
         self.assertEqual(self.spare.reason, "giving memory back failed: no such thing")
+
+    def test_memory_that_cannot_be_used_is_left_alone(self):
+        self.memory.unusable = "no such memory"
+        spare = SpareMemory(Job(), self.memory, self.clock)
+        self.assertEqual(spare.reason, "no such memory")
 
     def test_removed_it_leaves_the_job_as_it_was(self):
         before = {name: getattr(Job(), name) for name in ("_iteration_begin", "_chunk_begin", "_chunk_end")}
@@ -183,6 +215,12 @@ class ProcessMemoryTest(unittest.TestCase):
         memory.release()
         self.assertLess(resident_bytes(), with_spare - (24 << 20))
         libc.free(keeper)
+
+    def test_says_what_the_c_library_lacks(self):
+        memory = _memory.ProcessMemory(types.SimpleNamespace(malloc_trim=None))  # glibc 2.31
+        self.assertEqual(memory.unusable,
+                         "the C library has no malloc_trim and mallinfo2: it takes glibc 2.33 or newer")
+        self.assertIsNone(_memory.ProcessMemory().unusable)
 
     def test_tells_what_is_free(self):
         self.assertGreater(_memory.ProcessMemory().free_bytes(), 1 << 20)
