@@ -34,18 +34,6 @@ v1::JobState ToProto(JobPhase phase) {
   return v1::JOB_STATE_UNSPECIFIED;
 }
 
-v1::AttemptState ToProto(AttemptState state) {
-  switch (state) {
-    case AttemptState::kStarting:
-      return v1::ATTEMPT_STATE_STARTING;
-    case AttemptState::kRunning:
-      return v1::ATTEMPT_STATE_RUNNING;
-    case AttemptState::kEnded:
-      return v1::ATTEMPT_STATE_ENDED;
-  }
-  return v1::ATTEMPT_STATE_UNSPECIFIED;
-}
-
 v1::PendingReasonCode ToProto(PendingCode code) {
   switch (code) {
     case PendingCode::kBackOff:
@@ -196,6 +184,18 @@ v1::AttemptKey ToProto(const AttemptKey& from) {
   to.set_attempt(from.attempt.value());
   to.set_fence(from.fence.value());
   return to;
+}
+
+v1::AttemptState ToProto(AttemptState state) {
+  switch (state) {
+    case AttemptState::kStarting:
+      return v1::ATTEMPT_STATE_STARTING;
+    case AttemptState::kRunning:
+      return v1::ATTEMPT_STATE_RUNNING;
+    case AttemptState::kEnded:
+      return v1::ATTEMPT_STATE_ENDED;
+  }
+  return v1::ATTEMPT_STATE_UNSPECIFIED;
 }
 
 v1::EndCause ToProto(EndCause from) {

@@ -29,6 +29,7 @@ FillMode FromProto(v1::FillMode from);
 
 v1::JobSpec ToProto(const JobSpec& from);
 v1::AttemptKey ToProto(const AttemptKey& from);
+v1::AttemptState ToProto(AttemptState from);
 v1::EndCause ToProto(EndCause from);
 v1::FillProgress ToProto(const FillProgress& from);
 v1::Device ToProto(const Device& from);

@@ -37,18 +37,6 @@ JobPhase FromProto(v1::SnapshotPhase phase) {
   return JobPhase::kPending;
 }
 
-v1::AttemptState ToProto(AttemptState state) {
-  switch (state) {
-    case AttemptState::kStarting:
-      return v1::ATTEMPT_STATE_STARTING;
-    case AttemptState::kRunning:
-      return v1::ATTEMPT_STATE_RUNNING;
-    case AttemptState::kEnded:
-      return v1::ATTEMPT_STATE_ENDED;
-  }
-  return v1::ATTEMPT_STATE_UNSPECIFIED;
-}
-
 AttemptState FromProto(v1::AttemptState state) {
   if (state == v1::ATTEMPT_STATE_STARTING) return AttemptState::kStarting;
   if (state == v1::ATTEMPT_STATE_RUNNING) return AttemptState::kRunning;
