@@ -158,8 +158,9 @@ TEST_F(ProcessJobTest, ProgramGoesOnUnderTheNextAgentd) {
   scheduler_->Forget();
   StartAgent();
   // The rank has found the next one, and so has the gate of the program.
-  ASSERT_TRUE(WaitForUnits(10));
-  EXPECT_GT(ContentOf("count").size(), before);
+  ASSERT_TRUE(WaitForReport([&](const v1::AgentReport&) {
+                return ContentOf("count").size() > before;
+              }).has_value());
   std::ofstream(folder_ + "/go") << "\n";
   const v1::AttemptEnded end = WaitForEnd();
   EXPECT_EQ(end.exit_code(), 5) << end.text();
