@@ -14,6 +14,7 @@
 #include "cli/plan/plan_command.h"
 #include "cli/profile/profile_command.h"
 #include "cli/report/report_command.h"
+#include "cli/sim/sim_command.h"
 #include "cli/top/top_command.h"
 #include "common/clock.h"
 #include "common/environment.h"
@@ -32,6 +33,7 @@ std::vector<CommandEntry> AllCommands() {
   std::vector<CommandEntry> entries = {{AddDevCommand, "Start here"}};
   for (const CommandEntry& entry : BasicCommands()) entries.push_back(entry);
   entries.push_back({AddPlanCommand, "Start here"});
+  entries.push_back({AddSimCommand, "Start here"});
   entries.push_back({AddProfileCommand, "Fill jobs"});
   entries.push_back({AddTopCommand, "Cluster"});
   entries.push_back({AddReportCommand, "Cluster"});

@@ -102,7 +102,7 @@ class StageWaits {
   std::vector<StageBubble> Bubbles(const std::vector<uint32_t>& names) {
     std::vector<StageBubble> bubbles;
     for (size_t k = 0; k < lengths_.size(); ++k) {
-      std::vector<int64_t>& lengths = lengths_[k];
+      std::vector<int64_t> lengths = lengths_[k];
       std::sort(lengths.begin(), lengths.end());
       if (lengths.back() == 0) continue;
       const auto count = static_cast<int64_t>(lengths.size());
@@ -114,7 +114,8 @@ class StageWaits {
            .p10_ns = Quantile(lengths, 0.1),
            .p50_ns = Quantile(lengths, 0.5),
            .p90_ns = Quantile(lengths, 0.9),
-           .memory_free_bytes = std::nullopt});
+           .memory_free_bytes = std::nullopt,
+           .lengths_ns = std::move(lengths_[k])});
     }
     return bubbles;
   }

@@ -42,6 +42,7 @@ struct StageBubble {
   int64_t p50_ns = 0;
   int64_t p90_ns = 0;
   std::optional<int64_t> memory_free_bytes;
+  std::vector<int64_t> lengths_ns;  // one per iteration looked at, in their order
 };
 
 struct StageRun {

@@ -1,0 +1,116 @@
+#include "cli/sim/sim_output.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "cli/output.h"
+#include "common/quantity.h"
+
+namespace pipefill {
+namespace {
+
+std::string Percent(double share) { return absl::StrFormat("%.2f %%", share * 100); }
+
+std::string Span(double seconds) { return FormatSpan(absl::Seconds(seconds)); }
+
+// Of all figures, in the order of the columns.
+nlohmann::ordered_json FiguresOf(const SimOutcome& outcome) {
+  const simulator::ClusterResult& result = outcome.result;
+  return {{"policy", outcome.policy},
+          {"devices", result.devices},
+          {"bubble_share", result.bubble_share},
+          {"filled_share", result.filled_share},
+          {"gain", result.gain},
+          {"extra_devices", result.extra_devices},
+          {"overrun_share", result.overrun_share},
+          {"slowdown_max", result.slowdown_max},
+          {"jobs_submitted", result.jobs_submitted},
+          {"jobs_completed", result.jobs_completed},
+          {"completion_mean_s", result.completion_mean_s},
+          {"completion_p50_s", result.completion_p50_s},
+          {"completion_p95_s", result.completion_p95_s},
+          {"last_end_s", result.last_end_s},
+          {"events", result.events},
+          {"wall_s", outcome.wall_s}};
+}
+
+std::string CsvCell(const std::string& text) {
+  if (!absl::StrContains(text, ',') && !absl::StrContains(text, '"')) return text;
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+}  // namespace
+
+std::string SimTable(const std::vector<SimOutcome>& outcomes, size_t width) {
+  std::vector<Column> columns;
+  for (const SimSetting& setting : outcomes.front().settings) {
+    const size_t dot = setting.first.rfind('.');
+    columns.push_back({dot == std::string::npos ? setting.first : setting.first.substr(dot + 1),
+                       Align::kLeft, /*can_shrink=*/true});
+  }
+  for (const char* title :
+       {"DEVICES", "IDLE", "FILLED", "GAIN", "WORTH", "SLOWER", "DONE", "MEAN", "P95"}) {
+    columns.push_back({title, Align::kRight});
+  }
+  Table table(columns);
+  for (const SimOutcome& outcome : outcomes) {
+    const simulator::ClusterResult& result = outcome.result;
+    std::vector<std::string> cells;
+    for (const SimSetting& setting : outcome.settings) cells.push_back(setting.second);
+    cells.insert(cells.end(),
+                 {FormatCount(result.devices), Percent(result.bubble_share),
+                  Percent(result.filled_share), Percent(result.gain),
+                  absl::StrFormat("%.0f", result.extra_devices), Percent(result.slowdown_max),
+                  absl::StrCat(result.jobs_completed, "/", result.jobs_submitted),
+                  Span(result.completion_mean_s), Span(result.completion_p95_s)});
+    table.AddRow(std::move(cells));
+  }
+  return table.Text(width);
+}
+
+std::string SimJson(const v1::Scenario& scenario, const std::vector<SimOutcome>& outcomes) {
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  for (const SimOutcome& outcome : outcomes) {
+    nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+    for (const SimSetting& setting : outcome.settings) settings[setting.first] = setting.second;
+    nlohmann::ordered_json run = {{"settings", std::move(settings)}};
+    run.update(FiguresOf(outcome));
+    runs.push_back(std::move(run));
+  }
+  const nlohmann::ordered_json all = {{"scenario", scenario.name()},
+                                      {"about", scenario.about()},
+                                      {"seed", scenario.seed()},
+                                      {"runs", std::move(runs)}};
+  return all.dump(2) + "\n";
+}
+
+std::string SimCsv(const std::vector<SimOutcome>& outcomes) {
+  std::string text;
+  for (const SimSetting& setting : outcomes.front().settings) {
+    absl::StrAppend(&text, setting.first, ",");
+  }
+  std::string titles;
+  const nlohmann::ordered_json first = FiguresOf(outcomes.front());
+  for (const auto& [name, value] : first.items()) {
+    absl::StrAppend(&titles, titles.empty() ? "" : ",", name);
+  }
+  absl::StrAppend(&text, titles, "\n");
+  for (const SimOutcome& outcome : outcomes) {
+    for (const SimSetting& setting : outcome.settings) {
+      absl::StrAppend(&text, CsvCell(setting.second), ",");
+    }
+    std::string line;
+    const nlohmann::ordered_json figures = FiguresOf(outcome);
+    for (const auto& [name, value] : figures.items()) {
+      absl::StrAppend(&line, line.empty() ? "" : ",",
+                      value.is_string() ? CsvCell(value.get<std::string>()) : value.dump());
+    }
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+}  // namespace pipefill

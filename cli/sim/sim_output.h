@@ -1,0 +1,25 @@
+// What simulated runs came to: a table, JSON, CSV.
+//
+// Pure.
+#ifndef CLI_SIM_SIM_OUTPUT_H_
+#define CLI_SIM_SIM_OUTPUT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "cli/sim/sim_run.h"
+
+namespace pipefill {
+
+// One row a run. Settings that are swept over come first.
+std::string SimTable(const std::vector<SimOutcome>& outcomes, size_t width);
+// {"runs": [{"settings": {...}, "policy": ..., "gain": ..., ...}]}; shares are numbers from 0 to 1,
+// times seconds.
+std::string SimJson(const v1::Scenario& scenario, const std::vector<SimOutcome>& outcomes);
+// One line a run, with a line of titles; the same names as in the JSON.
+std::string SimCsv(const std::vector<SimOutcome>& outcomes);
+
+}  // namespace pipefill
+
+#endif  // CLI_SIM_SIM_OUTPUT_H_

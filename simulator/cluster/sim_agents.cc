@@ -1,0 +1,156 @@
+#include "simulator/cluster/sim_agents.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/version.h"
+#include "scheduler/core/event.h"
+
+namespace pipefill::simulator {
+
+using scheduler::SessionId;
+
+SimAgents::SimAgents(Loop& loop, const LearnedTraining& training,
+                     const std::vector<JobClass>& classes, const Options& options)
+    : loop_(loop), training_(training), options_(options) {
+  for (const JobClass& job_class : classes) classes_.emplace(job_class.name, &job_class);
+  ended_overrun_.resize(training.stages.size());
+}
+
+void SimAgents::Start(Say say) {
+  say_ = std::move(say);
+  const int nodes = training_.run.nodes();
+  for (int node = 0; node < nodes; ++node) {
+    scheduler::AgentRegistered hello;
+    hello.session = SessionId(static_cast<uint64_t>(node) + 1);
+    hello.node = NodeName(training_, node);
+    hello.boot_id = "sim";
+    hello.version = kVersion;
+    hello.devices = DevicesOfNode(training_, node);
+    say_(scheduler::AgentSaid{hello.session, hello, nullptr});
+    Report(node);
+  }
+}
+
+void SimAgents::Report(int node) {
+  scheduler::AgentReported report;
+  report.session = SessionId(static_cast<uint64_t>(node) + 1);
+  report.devices = DevicesOfNode(training_, node);
+  report.bubbles = BubblesOfNode(training_, node);
+  const SessionId session = report.session;
+  say_(scheduler::AgentSaid{session, std::move(report), nullptr});
+  loop_.PostAt(loop_.Now() + options_.report_every, [this, node] { Report(node); });
+}
+
+void SimAgents::Send(SessionId session, const scheduler::Action& action) {
+  ++actions_;
+  std::visit(scheduler::Overloaded{
+                 [&](const scheduler::LaunchAttempt& launch) { Launch(NodeOf(session), launch); },
+                 [&](const scheduler::StopAttempt& stop) { Stop(stop); },
+                 [](const scheduler::WelcomeAgent&) {}, [](const scheduler::KeepAgentAlive&) {},
+                 [](const scheduler::AcknowledgeEnd&) {}, [](const scheduler::SetMainJob&) {}},
+             action);
+}
+
+void SimAgents::Close(SessionId /*session*/, const absl::Status& /*status*/) {
+  CHECK(false);  // agents that never fail are never sent away
+}
+
+void SimAgents::Launch(int node, const scheduler::LaunchAttempt& launch) {
+  const auto job_class = classes_.find(launch.spec->name);
+  CHECK(job_class != classes_.end());
+  const FillProfile& profile = job_class->second->profile;
+  const Configuration* chosen = launch.configuration.has_value()
+                                    ? profile.Find(launch.configuration->name)
+                                    : &profile.configurations.front();
+  CHECK(chosen != nullptr);
+  Running running{
+      .key = launch.attempt,
+      .node = node,
+      .job_class = job_class->second,
+      .configuration = chosen,
+      .samples_left =
+          static_cast<double>(launch.spec->profile.samples_total) - saved_[launch.attempt.job],
+      .yield = YieldOf(*chosen, job_class->second->slowness, OfferOfNode(training_, node)),
+      .filling_since = loop_.Now() + options_.start_delay};
+  const Fence fence = launch.attempt.fence;
+  if (running.yield.has_value()) {
+    const double seconds = running.samples_left / running.yield->samples_per_s;
+    running.timer = loop_.PostAt(running.filling_since + absl::Seconds(seconds), [this, fence] {
+      End(fence, {.cause = scheduler::EndCause::kExited, .text = "exit code 0"});
+    });
+  }
+  running_.emplace(fence, std::move(running));
+  say_(scheduler::AgentSaid{SessionId(static_cast<uint64_t>(node) + 1),
+                            scheduler::AttemptStarted{launch.attempt}, nullptr});
+}
+
+void SimAgents::Stop(const scheduler::StopAttempt& stop) {
+  const auto found = running_.find(stop.attempt.fence);
+  if (found == running_.end()) return;
+  loop_.Cancel(found->second.timer);
+  saved_[stop.attempt.job] += SecondsFilling(found->second) *
+                              (found->second.yield ? found->second.yield->samples_per_s : 0);
+  End(stop.attempt.fence, {.cause = stop.cause, .text = stop.text});
+}
+
+void SimAgents::End(Fence fence, scheduler::AttemptEnd end) {
+  const auto found = running_.find(fence);
+  CHECK(found != running_.end());
+  const Running running = std::move(found->second);
+  running_.erase(found);
+  Add(running, ended_, ended_overrun_);
+  scheduler::AttemptEnded ended;
+  ended.attempt = running.key;
+  if (end.cause == scheduler::EndCause::kExited) saved_.erase(running.key.job);
+  ended.end = std::move(end);
+  FillTotals own;
+  std::vector<double> overrun(ended_overrun_.size());
+  Add(running, own, overrun);
+  ended.useful_ns = static_cast<int64_t>((own.filled_s - own.overrun_s) * 1e9);
+  say_(scheduler::AgentSaid{SessionId(static_cast<uint64_t>(running.node) + 1), std::move(ended),
+                            nullptr});
+}
+
+const std::optional<FillYield>& SimAgents::YieldOf(const Configuration& configuration,
+                                                   double slowness, const StageOffer& offer) {
+  const auto [found, is_new] = yields_.try_emplace(YieldKey(&configuration, slowness, &offer));
+  if (is_new) found->second = Fill(configuration, offer, slowness);
+  return found->second;
+}
+
+double SimAgents::SecondsFilling(const Running& running) const {
+  return std::max(0.0, absl::ToDoubleSeconds(loop_.Now() - running.filling_since));
+}
+
+void SimAgents::Add(const Running& running, FillTotals& totals,
+                    std::vector<double>& overrun) const {
+  if (!running.yield.has_value()) return;
+  const double seconds = SecondsFilling(running);
+  const double alone_s = seconds * running.yield->samples_per_s / AloneRate(*running.configuration);
+  totals.filled_s += seconds * running.yield->filled_share;
+  totals.overrun_s += seconds * running.yield->overrun_share;
+  totals.alone_s += alone_s;
+  totals.main_s += alone_s * running.job_class->flops_share;
+  const auto stage = static_cast<size_t>(running.node) % overrun.size();
+  overrun[stage] += seconds * running.yield->overrun_share;
+}
+
+FillTotals SimAgents::Totals() const {
+  FillTotals totals = ended_;
+  std::vector<double> overrun(ended_overrun_.size());
+  for (const auto& [fence, running] : running_) Add(running, totals, overrun);
+  return totals;
+}
+
+std::vector<double> SimAgents::OverrunByStage() const {
+  FillTotals totals;
+  std::vector<double> overrun = ended_overrun_;
+  for (const auto& [fence, running] : running_) Add(running, totals, overrun);
+  return overrun;
+}
+
+}  // namespace pipefill::simulator
