@@ -39,7 +39,7 @@ class Cluster {
   }
 
   void CheckDurable() {
-    state_.Snapshot(scheduler::TimeAt(5));
+    state_.Snapshot({scheduler::kNow, scheduler::TimeAt(3).wall});
     scheduler::CheckSnapshotOf(state_);
   }
 

@@ -25,7 +25,9 @@ std::optional<Config> Read(absl::string_view text) {
     return std::nullopt;
   }
   std::string json;
-  CHECK(google::protobuf::util::MessageToJsonString(config, &json).ok());
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  CHECK(google::protobuf::util::MessageToJsonString(config, &json, options).ok());
   Config again;
   CHECK(ParseJson(json, "again.json", &again).ok());
   CHECK(google::protobuf::util::MessageDifferencer::Equals(config, again));

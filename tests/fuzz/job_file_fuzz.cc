@@ -33,7 +33,9 @@ std::vector<std::string> Seeds() {
   "workdir": "/data", "memory": "1.5 GiB", "retries": 2, "way": "process", "priority": -3,
   "tenant": "research", "deadline": "2026-12-24T18:00:00Z", "min_runtime": "5m",
   "evictable": false, "allow_infeasible": true,
-  "profile": {"configurations": [{"name": "b8", "batchSize": 8, "unitNs": ["1000000"]}]}
+  "profile": {"configurations": [
+    {"name": "b8", "batch_size": 8, "nodes": [{"time_ns": 1000000, "memory_bytes": "4096"}]}],
+    "samples_total": 900}
 })",
           R"({"command": ["x"], "deadline": "2h30m"})"};
 }

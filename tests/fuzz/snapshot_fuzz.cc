@@ -11,6 +11,7 @@ namespace pipefill {
 bool TakeInput(absl::string_view input) {
   std::vector<std::string> pieces;
   for (absl::string_view piece : InputReader(input).TakePieces()) pieces.emplace_back(piece);
+  if (!scheduler::HasModestIds(pieces)) return false;
   scheduler::ClusterState state{scheduler::ClusterLimits{}};
   if (!scheduler::TakePieces(pieces, &state).ok()) return false;
   state.FinishReplay(scheduler::kNow);

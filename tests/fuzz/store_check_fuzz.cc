@@ -2,7 +2,7 @@
 // store of it or says why it cannot, and `restore` takes a backup or says why it does not.
 //
 // An input names one of kFiles (a byte), where (2 bytes) and which bytes (1 byte of length in
-// front) are put there instead, as often as it likes; checksums of snapshots are made right.
+// front) are put there instead, as often as it likes.
 #include <sstream>
 
 #include "common/check.h"
@@ -118,7 +118,7 @@ bool TakeInput(absl::string_view input) {
 }
 
 std::vector<std::string> Seeds() {
-  // As it is; and with a change behind the end of what counts, in a lock that nobody holds.
+  // As it is.
   return {""};
 }
 

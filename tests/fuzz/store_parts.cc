@@ -1,5 +1,8 @@
 #include "tests/fuzz/store_parts.h"
 
+#include <cstdio>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
@@ -73,6 +76,19 @@ absl::Status TakePieces(const std::vector<std::string>& pieces, ClusterState* st
   SnapshotDecoder decoder(kNow, state);
   for (const std::string& piece : pieces) RETURN_IF_ERROR(decoder.Take(piece));
   return decoder.Finish();
+}
+
+bool HasModestIds(const std::vector<std::string>& pieces) {
+  constexpr int64_t kIdMax = int64_t{1} << 24;
+  for (const std::string& bytes : pieces) {
+    v1::SnapshotPiece piece;
+    if (!piece.ParseFromString(bytes)) continue;
+    if (piece.head().next_job_id() > kIdMax) return false;
+    for (const v1::SnapshotJob& job : piece.jobs().jobs()) {
+      if (job.id() > kIdMax) return false;
+    }
+  }
+  return true;
 }
 
 void CheckSnapshotOf(ClusterState& state) {

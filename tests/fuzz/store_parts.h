@@ -27,6 +27,10 @@ std::vector<std::string> PiecesOf(ClusterState& state);
 // Into `state`, which has seen no event.
 absl::Status TakePieces(const std::vector<std::string>& pieces, ClusterState* state);
 
+// Whether no id in them is so large that the table of jobs alone would take long to make. That is
+// no fault (a store may have ids of up to 2^36), but nothing is learned from it either.
+bool HasModestIds(const std::vector<std::string>& pieces);
+
 // CHECKs that the state comes back from its own snapshot.
 void CheckSnapshotOf(ClusterState& state);
 
