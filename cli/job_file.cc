@@ -73,6 +73,11 @@ absl::Status ReadPlanning(const v1::JobFile& file, const Source& source, absl::T
     if (!deadline.ok()) return AtField(deadline.status(), source.text, source.origin, "deadline");
     spec->set_deadline_unix_ns(absl::ToUnixNanos(*deadline));
   }
+  if (!file.max_runtime().empty()) {
+    const absl::StatusOr<absl::Duration> longest = ParsePositiveDuration(file.max_runtime());
+    if (!longest.ok()) return AtField(longest.status(), source.text, source.origin, "max_runtime");
+    spec->set_max_runtime_ns(absl::ToInt64Nanoseconds(*longest));
+  }
   if (file.min_runtime().empty()) return absl::OkStatus();
   const absl::StatusOr<absl::Duration> least = ParsePositiveDuration(file.min_runtime());
   if (!least.ok()) return AtField(least.status(), source.text, source.origin, "min_runtime");

@@ -92,6 +92,9 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   if (job.spec().deadline_unix_ns() != 0) {
     facts.Add("deadline", DeadlineText(job, now));
   }
+  if (job.spec().max_runtime_ns() != 0) {
+    facts.Add("max runtime", FormatNs(job.spec().max_runtime_ns()));
+  }
   if (job.spec().way() == v1::FILL_WAY_PROCESS) {
     facts.Add("way", "process: the whole program runs in bubbles only");
   }

@@ -290,6 +290,12 @@ TEST_F(JobShowTest, NumbersOnly) {
   EXPECT_EQ(result.err, "pipefill: not the number of a job: embed; 'pipefill jobs' lists them\n");
 }
 
+TEST_F(JobShowTest, ShowsHowLongItMayRun) {
+  AddJob(17, "embed", v1::JOB_STATE_PENDING).mutable_spec()->set_max_runtime_ns(7'200'000'000'000);
+  const std::string out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  max runtime  2h0m\n"), std::string::npos) << out;
+}
+
 TEST_F(JobShowTest, ShowsPriorityTenantAndDeadline) {
   v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
   job.mutable_spec()->set_priority(5);

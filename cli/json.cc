@@ -148,6 +148,7 @@ Json JobJson(const v1::Job& job) {
   SetUnlessEmpty(json, "tenant", job.spec().tenant());
   SetUnlessZero(json, "deadline_unix_ns", job.spec().deadline_unix_ns());
   json["min_runtime_ns"] = job.spec().min_runtime_ns();
+  SetUnlessZero(json, "max_runtime_ns", job.spec().max_runtime_ns());
   json["evictable"] = !job.spec().not_evictable();
   SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());

@@ -78,6 +78,11 @@ absl::Status SetPlanning(const SubmitOptions& options, absl::Time now, v1::JobSp
     if (!least.ok()) return WithContext(least.status(), "--min-runtime");
     spec.set_min_runtime_ns(absl::ToInt64Nanoseconds(*least));
   }
+  if (!options.max_runtime.empty()) {
+    const absl::StatusOr<absl::Duration> longest = ParsePositiveDuration(options.max_runtime);
+    if (!longest.ok()) return WithContext(longest.status(), "--max-runtime");
+    spec.set_max_runtime_ns(absl::ToInt64Nanoseconds(*longest));
+  }
   if (options.is_kept) spec.set_not_evictable(true);
   if (options.may_be_infeasible) spec.set_allow_infeasible(true);
   return absl::OkStatus();
@@ -185,6 +190,9 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->type_name("TIME");
   command
       .add_option("--min-runtime", options.min_runtime, "How long it runs before it may be evicted")
+      ->type_name("DURATION");
+  command
+      .add_option("--max-runtime", options.max_runtime, "It is stopped, and has failed, after that")
       ->type_name("DURATION");
   command.add_flag("--no-evict", options.is_kept, "Never evict it for jobs of higher priority");
   command.add_flag("--allow-infeasible", options.may_be_infeasible,

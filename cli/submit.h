@@ -31,6 +31,7 @@ struct SubmitOptions {
   std::string tenant = {};
   std::string deadline = {};
   std::string min_runtime = {};
+  std::string max_runtime = {};
   bool is_kept = false;  // never evicted
   bool may_be_infeasible = false;
   bool is_process = false;

@@ -63,6 +63,8 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
        "2h",
        "--min-runtime",
        "5m",
+       "--max-runtime",
+       "3h",
        "--no-evict",
        "--allow-infeasible",
        "--",
@@ -81,6 +83,7 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
   EXPECT_EQ(spec.tenant(), "vision");
   EXPECT_EQ(spec.deadline_unix_ns(), absl::ToUnixNanos(time.WallNow() + absl::Hours(2)));
   EXPECT_EQ(spec.min_runtime_ns(), 300'000'000'000);
+  EXPECT_EQ(spec.max_runtime_ns(), 10'800'000'000'000);
   EXPECT_TRUE(spec.not_evictable());
   EXPECT_TRUE(spec.allow_infeasible());
 }
@@ -94,6 +97,8 @@ TEST_F(SubmitTest, BadPlanningOptionsHaveOneClearLineEach) {
   EXPECT_EQ(Run({"submit", "--min-runtime", "x", "--", "run"}).err.substr(0, 25),
             "pipefill: --min-runtime: ");
   EXPECT_EQ(Run({"submit", "--min-runtime", "x", "--", "run"}).code, kExitUsage);
+  EXPECT_EQ(Run({"submit", "--max-runtime", "-1h", "--", "run"}).err.substr(0, 25),
+            "pipefill: --max-runtime: ");
 }
 
 TEST_F(SubmitTest, ProfileIsThatOfItsFileWithTheSamplesOfTheOption) {

@@ -63,6 +63,12 @@ std::string Word(v1::BubbleClass bubble_class) {
   return WordOf(v1::BubbleClass_Name(bubble_class), "BUBBLE_CLASS_");
 }
 
+std::string Word(BubbleClass bubble_class) {
+  static_assert(static_cast<int>(BubbleClass::kHead) == v1::BUBBLE_CLASS_HEAD);
+  static_assert(static_cast<int>(BubbleClass::kCustom) == v1::BUBBLE_CLASS_CUSTOM);
+  return Word(static_cast<v1::BubbleClass>(bubble_class));
+}
+
 std::string Word(v1::FillState state) { return WordOf(v1::FillState_Name(state), "FILL_STATE_"); }
 
 std::string Word(v1::BubbleOffer offer) {

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "client/pages/signal_page.h"
 #include "common/exit_code.h"
 #include "proto/types.pb.h"
 
@@ -19,8 +20,9 @@ std::string Word(v1::EndCause cause);            // "out_of_memory"
 std::string Word(v1::PendingReasonCode reason);  // "no_main_job"
 std::string Word(v1::FillMode mode);             // "report"
 std::string Word(v1::BubbleClass bubble_class);  // "middle"
-std::string Word(v1::FillState state);           // "backed_off"
-std::string Word(v1::BubbleOffer offer);         // "too_few"
+std::string Word(BubbleClass bubble_class);
+std::string Word(v1::FillState state);    // "backed_off"
+std::string Word(v1::BubbleOffer offer);  // "too_few"
 
 // What it means for the main job: "filling", "measured only, never filled"; "" if unspecified.
 std::string Phrase(v1::FillState state);

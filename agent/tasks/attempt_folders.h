@@ -56,9 +56,11 @@ struct AttemptRecord {
   int64_t memory_bytes = 0;
   int32_t policy_rank = 0;
   FillWay way = FillWay::kSdk;
-  std::string boot_id;  // of the kernel; processes are those of this boot
-  ProcessId keeper;     // none before it was made
-  ProcessId leader;     // none before it was made
+  std::string boot_id;         // of the kernel; processes are those of this boot
+  ProcessId keeper;            // none before it was made
+  ProcessId leader;            // none before it was made
+  int64_t launched_ns = 0;     // on the monotonic clock of this boot
+  int64_t max_runtime_ns = 0;  // 0 = none
   std::optional<StopNote> stop;
   std::optional<AttemptEnd> end;  // reported, not acknowledged yet
 };

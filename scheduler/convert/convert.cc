@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/text.h"
 #include "scheduler/convert/profile.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/tenant_table.h"
@@ -105,7 +106,10 @@ JobSpec FromProto(const v1::JobSpec& from) {
                           : std::optional(absl::FromUnixNanos(from.deadline_unix_ns())),
           .min_runtime = absl::Nanoseconds(from.min_runtime_ns()),
           .is_evictable = !from.not_evictable(),
-          .may_be_infeasible = from.allow_infeasible()};
+          .may_be_infeasible = from.allow_infeasible(),
+          .max_runtime = from.max_runtime_ns() == 0
+                             ? std::nullopt
+                             : std::optional(absl::Nanoseconds(from.max_runtime_ns()))};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -128,6 +132,8 @@ EndCause FromProto(v1::EndCause from) {
       return EndCause::kLost;
     case v1::END_CAUSE_REFUSED:
       return EndCause::kRefused;
+    case v1::END_CAUSE_MAX_RUNTIME:
+      return EndCause::kMaxRuntime;
     default:
       return EndCause::kUnknown;
   }
@@ -146,15 +152,15 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .bubbles_skipped = from.bubbles_skipped(),
           .overstays = from.overstays(),
           .freezes = from.freezes(),
-          .memory_guard = from.memory_guard().substr(0, kLineMax),
-          .stopped_by = from.stopped_by().substr(0, kLineMax),
-          .log_error = from.log_error().substr(0, kLineMax),
+          .memory_guard = CutText(from.memory_guard(), kLineMax),
+          .stopped_by = CutText(from.stopped_by(), kLineMax),
+          .log_error = CutText(from.log_error(), kLineMax),
           .processes_denied = from.processes_denied(),
           .checkpoints = from.checkpoints(),
           .checkpoint_failures = from.checkpoint_failures(),
           .checkpoint_ns = from.checkpoint_ns(),
           .checkpoint_unix_ns = from.checkpoint_unix_ns(),
-          .resumed_from = from.resumed_from().substr(0, kLineMax),
+          .resumed_from = CutText(from.resumed_from(), kLineMax),
           .pieces = from.pieces()};
 }
 
@@ -175,6 +181,9 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.set_min_runtime_ns(absl::ToInt64Nanoseconds(from.min_runtime));
   to.set_not_evictable(!from.is_evictable);
   to.set_allow_infeasible(from.may_be_infeasible);
+  if (from.max_runtime.has_value()) {
+    to.set_max_runtime_ns(absl::ToInt64Nanoseconds(*from.max_runtime));
+  }
   return to;
 }
 
@@ -216,6 +225,8 @@ v1::EndCause ToProto(EndCause from) {
       return v1::END_CAUSE_LOST;
     case EndCause::kRefused:
       return v1::END_CAUSE_REFUSED;
+    case EndCause::kMaxRuntime:
+      return v1::END_CAUSE_MAX_RUNTIME;
   }
   return v1::END_CAUSE_UNSPECIFIED;
 }

@@ -157,6 +157,8 @@ std::string ExplainEnd(const AttemptEnd& end) {
       return "lost with its agent";
     case EndCause::kRefused:
       return "refused by its node";
+    case EndCause::kMaxRuntime:
+      return "stopped at its max_runtime";
   }
   return "";
 }
@@ -172,7 +174,9 @@ std::string ExplainJobEnd(const Job& job) {
       if (job.attempts.back().end.cause == EndCause::kCancelled) return "cancelled by the user";
       return absl::StrCat("cancelled by the user; its last attempt: ", end);
     default:
-      if (job.spec->retries == 0) return end;
+      if (job.spec->retries == 0 || job.attempts.back().end.cause == EndCause::kMaxRuntime) {
+        return end;
+      }
       return absl::StrCat(end, "; its ", Count(job.failures, "attempt"), " all failed");
   }
 }

@@ -47,6 +47,8 @@ struct JobSpec {
   absl::Duration min_runtime = absl::ZeroDuration();  // an attempt is not evicted before
   bool is_evictable = true;
   bool may_be_infeasible = false;  // waits, even if no device is large enough
+  // Agents stop attempts that have run for so long; the job has failed then.
+  std::optional<absl::Duration> max_runtime = std::nullopt;
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

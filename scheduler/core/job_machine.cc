@@ -122,6 +122,7 @@ bool IsOwnFailure(EndCause cause, int32_t exit_code) {
     case EndCause::kSignalled:
     case EndCause::kOutOfMemory:
     case EndCause::kLaunchFailed:
+    case EndCause::kMaxRuntime:
       return true;
     case EndCause::kCancelled:
     case EndCause::kLost:
@@ -134,6 +135,8 @@ bool IsOwnFailure(EndCause cause, int32_t exit_code) {
 JobInput InputForEnd(EndCause cause, int32_t exit_code, int32_t failures, int32_t retries) {
   if (cause == EndCause::kLost || cause == EndCause::kRefused) return JobInput::kLost;
   if (cause == EndCause::kCancelled) return JobInput::kStopped;
+  // It would take as long again.
+  if (cause == EndCause::kMaxRuntime) return JobInput::kFailedFinal;
   if (!IsOwnFailure(cause, exit_code)) return JobInput::kSucceeded;
   return failures < retries ? JobInput::kFailedRetry : JobInput::kFailedFinal;
 }

@@ -49,7 +49,7 @@ enum class JobInput {
   kCancelRequested,
   kSucceeded,    // the attempt exited with 0
   kFailedRetry,  // the attempt failed by itself; retries are left
-  kFailedFinal,  // the attempt failed by itself; none are left
+  kFailedFinal,  // the attempt failed by itself; none are left, or none would help
   kStopped,      // the agent stopped the attempt; the user may have asked for it
   kLost,         // with its agent, or its node refused it, or it was evicted: no failure of its own
 };
@@ -68,6 +68,7 @@ enum class EndCause {
   kCancelled,
   kLost,
   kRefused,  // the node could not take it; counts against the node
+  kMaxRuntime,
 };
 
 // nullopt if the phase refuses the input.

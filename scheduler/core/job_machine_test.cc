@@ -99,6 +99,11 @@ TEST(InputForEndTest, OwnFailuresUseUpRetries) {
   }
 }
 
+TEST(InputForEndTest, JobThatTookTooLongFailsWhateverItsRetries) {
+  EXPECT_TRUE(IsOwnFailure(EndCause::kMaxRuntime, 0));
+  EXPECT_EQ(InputForEnd(EndCause::kMaxRuntime, 0, 0, 5), JobInput::kFailedFinal);
+}
+
 TEST(InputForEndTest, LossAndStopAreNoFailuresOfTheJob) {
   EXPECT_EQ(InputForEnd(EndCause::kLost, 0, 0, 0), JobInput::kLost);
   EXPECT_EQ(InputForEnd(EndCause::kCancelled, 0, 0, 0), JobInput::kStopped);

@@ -31,6 +31,7 @@ TEST(RecordTest, SubmissionSurvives) {
   spec.min_runtime = absl::Seconds(5);
   spec.is_evictable = false;
   spec.may_be_infeasible = true;
+  spec.max_runtime = absl::Hours(3);
   spec.profile = {.configurations = {LearnedConfiguration(1, 1'000'000, 0)}, .samples_total = 9};
   const JobSubmitted copy = Copy(JobSubmitted{JobId(3), "key", spec});
   EXPECT_EQ(copy.job, JobId(3));

@@ -43,8 +43,11 @@ AttemptState FromProto(v1::AttemptState state) {
   return AttemptState::kEnded;
 }
 
+// 0 = none; so the first nanosecond of 1970 is the second one.
 int64_t UnixNs(const std::optional<absl::Time>& time) {
-  return time.has_value() ? absl::ToUnixNanos(*time) : 0;
+  if (!time.has_value()) return 0;
+  const int64_t unix_ns = absl::ToUnixNanos(*time);
+  return unix_ns == 0 ? 1 : unix_ns;
 }
 
 std::optional<absl::Time> FromUnixNs(int64_t unix_ns) {

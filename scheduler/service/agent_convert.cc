@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/text.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/convert/profile.h"
 
@@ -144,7 +145,7 @@ AttemptEnded ReadEnded(const v1::AttemptEnded& ended) {
   AttemptEnded event;
   event.attempt = FromProto(ended.key());
   event.end = {FromProto(ended.cause()), ended.exit_code(), ended.signal(),
-               ended.text().substr(0, kTextMax)};
+               CutText(ended.text(), kTextMax)};
   event.progress = FromProto(ended.progress());
   return event;
 }

@@ -100,6 +100,15 @@ TEST(ReadEndedTest, LongTextIsCut) {
   EXPECT_EQ(read.end.text.size(), 1024U);
 }
 
+// A journal record with half a character in it could not be read again.
+TEST(ReadEndedTest, LongTextIsNotCutInsideACharacter) {
+  v1::AttemptEnded ended;
+  std::string text = "x";
+  for (int i = 0; i < 1000; ++i) text += "\xc3\xa9";
+  ended.set_text(text);
+  EXPECT_EQ(ReadEnded(ended).end.text, text.substr(0, 1023));
+}
+
 TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   const LaunchAttempt action{kKey,
                              {"a", "cpu0"},

@@ -21,6 +21,7 @@ constexpr int kCommandMax = 1024;
 constexpr int32_t kRetriesMax = 100;
 constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
+constexpr int64_t kMaxRuntimeLeastNs = 1'000'000'000;
 constexpr int32_t kPageDefault = 100;
 constexpr int32_t kPageMax = 1000;
 constexpr int32_t kContentDefault = 256 << 10;
@@ -103,6 +104,10 @@ absl::Status CheckPlanning(const v1::JobSpec& spec) {
   }
   if (spec.deadline_unix_ns() < 0) return Bad("spec.deadline_unix_ns", "is before 1970");
   if (spec.min_runtime_ns() < 0) return Bad("spec.min_runtime_ns", "is negative");
+  if (spec.max_runtime_ns() != 0 && spec.max_runtime_ns() < kMaxRuntimeLeastNs) {
+    return Bad("spec.max_runtime_ns",
+               "is less than 1 s; leave it out to let attempts run for ever");
+  }
   return absl::OkStatus();
 }
 

@@ -112,6 +112,10 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_deadline_unix_ns(-1); }},
       {"spec.min_runtime_ns: is negative",
        [](auto* r) { r->mutable_spec()->set_min_runtime_ns(-1); }},
+      {"spec.max_runtime_ns: is less than 1 s",
+       [](auto* r) { r->mutable_spec()->set_max_runtime_ns(999'999'999); }},
+      {"spec.max_runtime_ns: is less than 1 s",
+       [](auto* r) { r->mutable_spec()->set_max_runtime_ns(-1); }},
       {"spec.way: 9 is not known",
        [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
   };
