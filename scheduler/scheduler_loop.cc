@@ -118,8 +118,13 @@ absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
 }
 
 void SchedulerLoop::Handle(WhyRequest request) {
-  std::optional<WaitDetail> detail = DetailWaiting(planner_.planner(), *plan_, request.job,
-                                                   *state_.refusals().Snapshot(), time_.now);
+  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
+  std::optional<WaitDetail> detail;
+  // The planner may not have been told yet that a job is held.
+  if (job.ok() && !(*job)->is_held) {
+    detail = DetailWaiting(planner_.planner(), *plan_, request.job, *state_.refusals().Snapshot(),
+                           time_.now);
+  }
   batch_.answers.push_back(
       [answer = std::move(request.answer), detail = std::move(detail)] { answer(detail); });
 }

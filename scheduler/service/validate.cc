@@ -121,20 +121,21 @@ absl::StatusOr<Selector> ReadSelector(const std::string& text) {
   return selector;
 }
 
-// `states` may be values that a newer client knows.
+// Each phase once, however often `states` names it; they may be values that a newer client knows.
 absl::StatusOr<std::vector<JobPhase>> ReadPhases(
     const google::protobuf::RepeatedField<int>& states) {
-  std::vector<JobPhase> phases;
   for (const int state : states) {
-    const size_t before = phases.size();
-    std::copy_if(kAllJobPhases.begin(), kAllJobPhases.end(), std::back_inserter(phases),
-                 [&](JobPhase phase) { return StateOf(phase) == state; });
-    if (phases.size() == before) {
-      return Bad("states", absl::StrCat(state,
-                                        " is none: PENDING, RUNNING, SUCCEEDED, FAILED or "
-                                        "CANCELLED"));
-    }
+    const bool is_known = state != v1::JOB_STATE_UNSPECIFIED && v1::JobState_IsValid(state);
+    if (is_known) continue;
+    return Bad("states", absl::StrCat(state,
+                                      " is none: PENDING, RUNNING, SUCCEEDED, FAILED or "
+                                      "CANCELLED"));
   }
+  std::vector<JobPhase> phases;
+  std::copy_if(kAllJobPhases.begin(), kAllJobPhases.end(), std::back_inserter(phases),
+               [&](JobPhase phase) {
+                 return std::find(states.begin(), states.end(), StateOf(phase)) != states.end();
+               });
   return phases;
 }
 

@@ -158,6 +158,8 @@ TEST(ReadPageRequestTest, ActiveOnlyAndStatesAreBothHeld) {
   EXPECT_EQ(ReadPageRequest(request)->filter.phases,
             (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping,
                                    JobPhase::kFailed}));
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(ReadPageRequest(request)->filter.phases.size(), 4U) << "each phase once";
   request.set_active_only(true);
   EXPECT_EQ(ReadPageRequest(request)->filter.phases,
             (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping}));
