@@ -78,6 +78,7 @@ TEST_F(HelpTest, ShowsOptionsOfACommand) {
             "  --tenant NAME             Only those of one tenant\n"
             "  --name NAME               Only those with that name\n"
             "  --state STATE             Only those in a state; may be repeated\n"
+            "  --held                    Only those that are held\n"
             "  -o,--output FORMAT        table (for people), json (for programs), name (ids)\n"
             "  -h,--help                 Print this\n");
 }

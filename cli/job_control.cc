@@ -37,10 +37,10 @@ absl::StatusOr<v1::ControlJobsRequest> ReadRequest(v1::JobVerb verb,
   }
   const bool has_filter = options.wants_all || options.filter.is_given();
   if (has_filter == !options.jobs.empty()) {
-    return absl::InvalidArgumentError(
-        has_filter
-            ? "jobs and a filter are given; name jobs, or a filter"
-            : "no job is named; name jobs, or -l SELECTOR, --tenant, --name, --state, --all");
+    return absl::InvalidArgumentError(has_filter
+                                          ? "jobs and a filter are given; name jobs, or a filter"
+                                          : "no job is named; name jobs, or -l SELECTOR, --tenant, "
+                                            "--name, --state, --held, --all");
   }
   if (!has_filter) return request;
   v1::JobFilter& filter = *request.mutable_filter();
@@ -48,6 +48,7 @@ absl::StatusOr<v1::ControlJobsRequest> ReadRequest(v1::JobVerb verb,
   filter.set_tenant(options.filter.tenant);
   filter.set_name(options.filter.name);
   for (const v1::JobState state : options.filter.states) filter.add_states(state);
+  filter.set_held_only(options.filter.is_held_only);
   return request;
 }
 

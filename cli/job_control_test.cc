@@ -87,14 +87,18 @@ TEST_F(JobControlTest, FilterIsSentAsItIs) {
   EXPECT_EQ(filter.name(), "embed");
   ASSERT_EQ(filter.states_size(), 2);
   EXPECT_EQ(filter.states(1), v1::JOB_STATE_RUNNING);
+  EXPECT_FALSE(filter.held_only());
+  EXPECT_EQ(Run({"release", "--held"}).code, kExitOk);
+  EXPECT_TRUE(scheduler.controlled.at(1).filter().held_only());
 }
 
 TEST_F(JobControlTest, NothingIsControlledWithoutJobsOrAFilterNorWithBoth) {
   const Result none = Run({"cancel"});
   EXPECT_EQ(none.code, kExitUsage);
-  EXPECT_EQ(none.err,
-            "pipefill: no job is named; name jobs, or -l SELECTOR, --tenant, --name, --state, "
-            "--all\n");
+  EXPECT_EQ(
+      none.err,
+      "pipefill: no job is named; name jobs, or -l SELECTOR, --tenant, --name, --state, --held, "
+      "--all\n");
   EXPECT_EQ(Run({"cancel", "17", "--all"}).code, kExitUsage);
   EXPECT_EQ(Run({"cancel", "--state", "asleep"}).code, kExitUsage);
   EXPECT_TRUE(scheduler.controlled.empty());

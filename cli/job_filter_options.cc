@@ -39,6 +39,7 @@ void AddJobFilterOptions(CLI::App& command, JobFilterOptions* options) {
           "Only those in a state; may be repeated")
       ->type_name("STATE")
       ->allow_extra_args(false);
+  command.add_flag("--held", options->is_held_only, "Only those that are held");
 }
 
 }  // namespace pipefill

@@ -21,13 +21,14 @@ struct JobFilterOptions {
   std::string tenant;
   std::string name;
   std::vector<v1::JobState> states;
+  bool is_held_only = false;
 
   bool is_given() const {
-    return !selector.empty() || !tenant.empty() || !name.empty() || !states.empty();
+    return !selector.empty() || !tenant.empty() || !name.empty() || !states.empty() || is_held_only;
   }
 };
 
-// Adds -l, --tenant, --name and --state. `options` outlives the parser.
+// Adds -l, --tenant, --name, --state and --held. `options` outlives the parser.
 void AddJobFilterOptions(CLI::App& command, JobFilterOptions* options);
 
 }  // namespace pipefill

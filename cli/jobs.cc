@@ -49,6 +49,7 @@ absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& op
     request.set_tenant(options.filter.tenant);
     request.set_name(options.filter.name);
     for (const v1::JobState state : options.filter.states) request.add_states(state);
+    request.set_held_only(options.filter.is_held_only);
     ASSIGN_OR_RETURN(v1::ListJobsResponse response, client.ListJobs(request));
     for (v1::Job& job : *response.mutable_jobs()) page.jobs.push_back(std::move(job));
     cursor = response.next_cursor();

@@ -137,6 +137,9 @@ TEST_F(JobsTest, FilterIsSentAsItIs) {
   EXPECT_EQ(scheduler.listed.name(), "embed");
   ASSERT_EQ(scheduler.listed.states_size(), 2);
   EXPECT_EQ(scheduler.listed.states(0), v1::JOB_STATE_FAILED);
+  EXPECT_FALSE(scheduler.listed.held_only());
+  Run({"jobs", "--held"});
+  EXPECT_TRUE(scheduler.listed.held_only());
   EXPECT_EQ(
       Run({"jobs", "--state", "asleep"}).err,
       "pipefill: --state: unknown state: asleep; choose pending, running, succeeded, failed or "

@@ -9,6 +9,7 @@ bool JobFilter::Takes(const Job& job) const {
   if (!phases.empty() && std::find(phases.begin(), phases.end(), job.phase) == phases.end()) {
     return false;
   }
+  if (is_held_only && (!job.is_held || IsTerminal(job.phase))) return false;
   if (!tenant.empty() && job.spec->tenant != tenant) return false;
   if (!name.empty() && job.spec->name != name) return false;
   return selector.Takes(job.spec->labels);

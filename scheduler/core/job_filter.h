@@ -18,6 +18,7 @@ struct JobFilter {
   std::string tenant = {};
   std::string name = {};
   std::vector<JobPhase> phases = {};
+  bool is_held_only = false;  // those that are over are not held
 
   bool Takes(const Job& job) const;
 };

@@ -81,6 +81,11 @@ TEST_F(ViewTest, FilterTakesByTenantNameAndLabels) {
   EXPECT_THAT(ids({.tenant = "vision"}), ElementsAre(4, 3, 2));
   EXPECT_THAT(ids({.name = "other"}), ElementsAre(4, 3));
   EXPECT_THAT(ids({.selector = *Selector::Parse("team=a")}), ElementsAre(3, 2, 1));
+  state.Apply(JobHeld{JobId(2)}, TimeAt(0));
+  state.Apply(JobHeld{JobId(3)}, TimeAt(0));
+  state.Apply(CancelRequested{JobId(3)}, TimeAt(0));
+  view_.jobs = state.SnapshotJobs();
+  EXPECT_THAT(ids({.is_held_only = true}), ElementsAre(2));
   EXPECT_THAT(ids({.selector = *Selector::Parse("team=a"), .tenant = "vision", .name = "other"}),
               ElementsAre(3));
 }

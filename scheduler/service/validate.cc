@@ -209,6 +209,7 @@ absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& reques
   ASSIGN_OR_RETURN(page.filter.phases, ReadPhases(request.states()));
   page.filter.tenant = request.tenant();
   page.filter.name = request.name();
+  page.filter.is_held_only = request.held_only();
   if (!request.active_only()) return page;
   std::erase_if(page.filter.phases, [](JobPhase phase) { return IsTerminal(phase); });
   if (request.states().empty()) page.filter.phases = ActivePhases();
@@ -235,6 +236,7 @@ absl::StatusOr<JobPageRequest> ReadControlFilter(const v1::ControlJobsRequest& r
   if (page.filter.phases.empty()) page.filter.phases = ActivePhases();
   page.filter.tenant = filter.tenant();
   page.filter.name = filter.name();
+  page.filter.is_held_only = filter.held_only();
   return page;
 }
 
