@@ -14,7 +14,7 @@
 #include "cli/devices.h"
 #include "cli/help.h"
 #include "cli/help_format.h"
-#include "cli/job_cancel.h"
+#include "cli/job_control.h"
 #include "cli/job_logs.h"
 #include "cli/job_show.h"
 #include "cli/job_wait.h"
@@ -185,7 +185,8 @@ std::vector<CommandEntry> BasicCommands() {
   static constexpr char kOther[] = "Other";
   return {
       {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWhyCommand, kJobs},
-      {AddWaitCommand, kJobs},       {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},
+      {AddWaitCommand, kJobs},       {AddLogsCommand, kJobs},       {AddHoldCommand, kJobs},
+      {AddReleaseCommand, kJobs},    {AddRequeueCommand, kJobs},    {AddCancelCommand, kJobs},
       {AddJobGroup, kJobs},          {AddMainGroup, kMain},         {AddPauseCommand, kMain},
       {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},   {AddDevicesCommand, kCluster},
       {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster}, {AddStatusCommand, kCluster},

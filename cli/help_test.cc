@@ -32,8 +32,11 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  why                       Why a job waits, and what would help\n"
             "  wait                      Wait until a job is over\n"
             "  logs                      Print what a job has written\n"
+            "  hold                      Keep jobs from starting until they are released\n"
+            "  release                   Let held jobs start\n"
+            "  requeue                   Stop running jobs, which then wait again\n"
             "  cancel                    Stop jobs\n"
-            "  job                       Verbs of a job: show, why, wait, logs, move, cancel\n"
+            "  job                       Verbs of a job: show, why, wait, logs, move, hold, ...\n"
             "\n"
             "Main jobs:\n"
             "  main                      List main jobs, or change how they are filled\n"
@@ -71,6 +74,11 @@ TEST_F(HelpTest, ShowsOptionsOfACommand) {
             "  --all                     However many there are\n"
             "  --active                  Only pending and running ones\n"
             "  --limit N                 At most that many; default: 20\n"
+            "  -l,--selector SELECTOR    By labels, as team=a,tier!=b,gpu,!draft\n"
+            "  --tenant NAME             Only those of one tenant\n"
+            "  --name NAME               Only those with that name\n"
+            "  --state STATE             Only those in a state; may be repeated\n"
+            "  --held                    Only those that are held\n"
             "  -o,--output FORMAT        table (for people), json (for programs), name (ids)\n"
             "  -h,--help                 Print this\n");
 }
@@ -82,6 +90,7 @@ TEST_F(HelpTest, EveryLineFitsEightyColumns) {
                                                         {"help", "wait"},
                                                         {"help", "logs"},
                                                         {"help", "cancel"},
+                                                        {"help", "requeue"},
                                                         {"help", "job"},
                                                         {"help", "job", "show"},
                                                         {"help", "main"},

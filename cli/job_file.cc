@@ -68,6 +68,7 @@ absl::Status ReadPlanning(const v1::JobFile& file, const Source& source, absl::T
   spec->set_tenant(file.tenant());
   spec->set_not_evictable(file.has_evictable() && !file.evictable());
   spec->set_allow_infeasible(file.allow_infeasible());
+  spec->set_hold(file.hold());
   if (!file.deadline().empty()) {
     const absl::StatusOr<absl::Time> deadline = ParseDeadline(file.deadline(), now);
     if (!deadline.ok()) return AtField(deadline.status(), source.text, source.origin, "deadline");
@@ -77,6 +78,11 @@ absl::Status ReadPlanning(const v1::JobFile& file, const Source& source, absl::T
     const absl::StatusOr<absl::Duration> longest = ParsePositiveDuration(file.max_runtime());
     if (!longest.ok()) return AtField(longest.status(), source.text, source.origin, "max_runtime");
     spec->set_max_runtime_ns(absl::ToInt64Nanoseconds(*longest));
+  }
+  if (!file.start_before().empty()) {
+    const absl::StatusOr<absl::Time> start = ParseDeadline(file.start_before(), now);
+    if (!start.ok()) return AtField(start.status(), source.text, source.origin, "start_before");
+    spec->set_start_before_unix_ns(absl::ToUnixNanos(*start));
   }
   if (file.min_runtime().empty()) return absl::OkStatus();
   const absl::StatusOr<absl::Duration> least = ParsePositiveDuration(file.min_runtime());
@@ -105,6 +111,7 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
   spec.set_name(file.name());
   *spec.mutable_command() = file.command();
   *spec.mutable_env() = file.env();
+  *spec.mutable_labels() = file.labels();
   spec.set_workdir(file.workdir());
   spec.set_retries(file.retries());
   if (file.has_profile()) *spec.mutable_profile() = file.profile();

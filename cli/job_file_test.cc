@@ -20,7 +20,8 @@ TEST(JobFileTest, ReadsEveryField) {
     "name": "embed", "command": ["python3", "embed.py"], "env": {"A": "1"},
     "workdir": "/data", "memory": "512MiB", "retries": 2,
     "profile": {"samples_total": 7}, "priority": -5, "tenant": "vision", "deadline": "2h",
-    "min_runtime": "5m", "max_runtime": "3h", "evictable": false, "allow_infeasible": true})",
+    "min_runtime": "5m", "max_runtime": "3h", "evictable": false, "allow_infeasible": true,
+    "labels": {"team": "vision"}, "start_before": "3h", "hold": true})",
                                  "job.json", kNow);
 
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -38,6 +39,9 @@ TEST(JobFileTest, ReadsEveryField) {
   EXPECT_EQ(spec->max_runtime_ns(), 10'800'000'000'000);
   EXPECT_TRUE(spec->not_evictable());
   EXPECT_TRUE(spec->allow_infeasible());
+  EXPECT_EQ(spec->labels().at("team"), "vision");
+  EXPECT_EQ(spec->start_before_unix_ns(), absl::ToUnixNanos(kNow + absl::Hours(3)));
+  EXPECT_TRUE(spec->hold());
 }
 
 TEST(JobFileTest, WayIsSdkOrProcess) {

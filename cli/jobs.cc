@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/job_filter_options.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -25,6 +26,7 @@ struct JobsOptions {
   bool wants_all = false;
   bool only_active = false;
   int32_t limit = 20;
+  JobFilterOptions filter;
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -43,6 +45,11 @@ absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& op
     request.set_limit(static_cast<int32_t>(std::min(missing, kPageJobs)));
     request.set_cursor(cursor);
     request.set_active_only(options.only_active);
+    request.set_selector(options.filter.selector);
+    request.set_tenant(options.filter.tenant);
+    request.set_name(options.filter.name);
+    for (const v1::JobState state : options.filter.states) request.add_states(state);
+    request.set_held_only(options.filter.is_held_only);
     ASSIGN_OR_RETURN(v1::ListJobsResponse response, client.ListJobs(request));
     for (v1::Job& job : *response.mutable_jobs()) page.jobs.push_back(std::move(job));
     cursor = response.next_cursor();
@@ -100,6 +107,8 @@ std::string TableText(const std::vector<v1::Job>& jobs, absl::Time now) {
 void PrintTable(const JobPage& page, const JobsOptions& options, CommandContext& context) {
   if (!page.jobs.empty()) {
     context.out << TableText(page.jobs, context.clock.WallNow());
+  } else if (options.filter.is_given()) {
+    context.err << "pipefill: no job fits; 'pipefill jobs' lists all\n";
   } else if (options.only_active) {
     context.err << "pipefill: no job is pending or running; 'pipefill jobs' lists ended ones too\n";
   } else {
@@ -141,6 +150,7 @@ void AddJobsCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("--active", options->only_active, "Only pending and running ones");
   AddNumberOption(*command, {"--limit", "At most that many; default: 20"}, &options->limit)
       ->excludes(all);
+  AddJobFilterOptions(*command, &options->filter);
   AddOutputOption(*command, /*with_name=*/true, &options->format);
   commands.Add(
       {command, [options](CommandContext& context) { return RunJobs(*options, context); }});

@@ -128,6 +128,29 @@ TEST_F(JobsTest, JsonOfNothingIsAnEmptyList) {
             "}\n");
 }
 
+TEST_F(JobsTest, FilterIsSentAsItIs) {
+  const Result result = Run({"jobs", "-l", "team=a", "--tenant", "vision", "--name", "embed",
+                             "--state", "failed", "--state", "pending"});
+  EXPECT_EQ(result.err, "pipefill: no job fits; 'pipefill jobs' lists all\n");
+  EXPECT_EQ(scheduler.listed.selector(), "team=a");
+  EXPECT_EQ(scheduler.listed.tenant(), "vision");
+  EXPECT_EQ(scheduler.listed.name(), "embed");
+  ASSERT_EQ(scheduler.listed.states_size(), 2);
+  EXPECT_EQ(scheduler.listed.states(0), v1::JOB_STATE_FAILED);
+  EXPECT_FALSE(scheduler.listed.held_only());
+  Run({"jobs", "--held"});
+  EXPECT_TRUE(scheduler.listed.held_only());
+  EXPECT_EQ(
+      Run({"jobs", "--state", "asleep"}).err,
+      "pipefill: --state: unknown state: asleep; choose pending, running, succeeded, failed or "
+      "cancelled\n");
+}
+
+TEST_F(JobsTest, HeldJobIsCalledSo) {
+  AddJob(17, "embed", v1::JOB_STATE_PENDING).set_pending_reason(v1::PENDING_REASON_HELD);
+  EXPECT_NE(Run({"jobs"}).out.find("held by a user"), std::string::npos);
+}
+
 TEST_F(JobsTest, TextOfOthersCannotMoveTheCursor) {
   v1::Job& job = AddJob(1, "embed", v1::JOB_STATE_FAILED);
   job.set_end_text("bad\x1b[2J\nnews");

@@ -67,6 +67,17 @@ Json AttemptJson(const v1::Attempt& attempt) {
   return json;
 }
 
+Json StepJson(const v1::JobStep& step) {
+  Json json;
+  json["unix_ns"] = step.unix_ns();
+  json["what"] = Word(step.kind());
+  json["who"] = Word(step.actor());
+  SetUnlessEmpty(json, "node", step.node());
+  SetUnlessZero(json, "attempt", step.attempt());
+  SetUnlessEmpty(json, "text", step.text());
+  return json;
+}
+
 Json PendingJson(const v1::PendingDetail& pending) {
   Json json;
   json["rule"] = pending.rule();
@@ -130,6 +141,8 @@ Json JobJson(const v1::Job& job) {
     if (job.has_pending()) json["pending"] = PendingJson(job.pending());
   }
   json["cancel_requested"] = job.cancel_requested();
+  json["held"] = job.held();
+  if (IsTerminal(job.state())) json["end_cause"] = Word(job.end_cause());
   SetUnlessEmpty(json, "end_text", job.end_text());
   json["command"] = Json::array();
   for (const std::string& word : job.spec().command()) json["command"].push_back(word);
@@ -147,6 +160,11 @@ Json JobJson(const v1::Job& job) {
   json["priority"] = job.spec().priority();
   SetUnlessEmpty(json, "tenant", job.spec().tenant());
   SetUnlessZero(json, "deadline_unix_ns", job.spec().deadline_unix_ns());
+  SetUnlessZero(json, "start_before_unix_ns", job.spec().start_before_unix_ns());
+  json["labels"] = Json::object();
+  const std::map<std::string, std::string> labels(job.spec().labels().begin(),
+                                                  job.spec().labels().end());
+  for (const auto& [key, value] : labels) json["labels"][key] = value;
   json["min_runtime_ns"] = job.spec().min_runtime_ns();
   SetUnlessZero(json, "max_runtime_ns", job.spec().max_runtime_ns());
   json["evictable"] = !job.spec().not_evictable();
@@ -156,6 +174,8 @@ Json JobJson(const v1::Job& job) {
   for (const v1::Attempt& attempt : job.attempts())
     json["attempts"].push_back(AttemptJson(attempt));
   if (job.has_forecast()) json["forecast"] = ForecastJson(job.forecast());
+  if (!job.history().empty()) json["history"] = Json::array();
+  for (const v1::JobStep& step : job.history()) json["history"].push_back(StepJson(step));
   return json;
 }
 
@@ -240,6 +260,7 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["version"] = status.version();
   json["policy"] = status.policy();
   json["jobs_pending"] = status.jobs_pending();
+  json["jobs_held"] = status.jobs_held();
   json["jobs_running"] = status.jobs_running();
   json["jobs_ended"] = status.jobs_ended();
   json["nodes"] = Json::array();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -58,6 +59,39 @@ absl::Status AddVariable(const std::string& text, v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status AddLabel(const std::string& text, v1::JobSpec& spec) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || text.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label: not a label: ", text, "; write KEY=VALUE, or KEY"));
+  }
+  (*spec.mutable_labels())[text.substr(0, equals)] =
+      equals == std::string::npos ? "" : text.substr(equals + 1);
+  return absl::OkStatus();
+}
+
+// The spec of an earlier job, without times that are over by now.
+absl::StatusOr<v1::JobSpec> SpecOf(const std::string& job, SchedulerClient& client,
+                                   const CommandContext& context) {
+  ASSIGN_OR_RETURN(const JobId id, ParseJobId(job));
+  ASSIGN_OR_RETURN(const v1::Job found, client.GetJob(id));
+  v1::JobSpec spec = found.spec();
+  const int64_t now_unix_ns = absl::ToUnixNanos(context.clock.WallNow());
+  const bool is_late =
+      spec.start_before_unix_ns() != 0 && spec.start_before_unix_ns() <= now_unix_ns;
+  if (is_late) spec.clear_start_before_unix_ns();
+  const bool is_overdue = spec.deadline_unix_ns() != 0 && spec.deadline_unix_ns() <= now_unix_ns;
+  if (is_overdue) spec.clear_deadline_unix_ns();
+  if (is_late || is_overdue) {
+    context.err << "pipefill: note: job " << id.value() << " had "
+                << (is_late && is_overdue ? "a deadline and a start_before that are"
+                    : is_late             ? "a start_before that is"
+                                          : "a deadline that is")
+                << " over; the new job has none\n";
+  }
+  return spec;
+}
+
 std::string AbsoluteFolder(const std::string& folder, const std::string& working_folder) {
   std::string path = (std::filesystem::path(working_folder) / folder).lexically_normal().string();
   if (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -83,6 +117,12 @@ absl::Status SetPlanning(const SubmitOptions& options, absl::Time now, v1::JobSp
     if (!longest.ok()) return WithContext(longest.status(), "--max-runtime");
     spec.set_max_runtime_ns(absl::ToInt64Nanoseconds(*longest));
   }
+  if (!options.start_before.empty()) {
+    const absl::StatusOr<absl::Time> start = ParseDeadline(options.start_before, now);
+    if (!start.ok()) return WithContext(start.status(), "--start-before");
+    spec.set_start_before_unix_ns(absl::ToUnixNanos(*start));
+  }
+  if (options.is_held) spec.set_hold(true);
   if (options.is_kept) spec.set_not_evictable(true);
   if (options.may_be_infeasible) spec.set_allow_infeasible(true);
   return absl::OkStatus();
@@ -144,9 +184,16 @@ void PrintSubmitted(const v1::SubmitJobResponse& response, const SubmitOptions& 
 
 absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext& context) {
   v1::SubmitJobRequest request;
-  ASSIGN_OR_RETURN(*request.mutable_spec(), MakeJobSpec(options, context));
+  std::unique_ptr<SchedulerClient> client;
+  if (options.again.empty()) {
+    ASSIGN_OR_RETURN(*request.mutable_spec(), MakeJobSpec(options, context));
+    ASSIGN_OR_RETURN(client, context.connect(context.scheduler));
+  } else {
+    ASSIGN_OR_RETURN(client, context.connect(context.scheduler));
+    ASSIGN_OR_RETURN(v1::JobSpec spec, SpecOf(options.again, *client, context));
+    ASSIGN_OR_RETURN(*request.mutable_spec(), ChangeJobSpec(std::move(spec), options, context));
+  }
   request.set_key(options.key.empty() ? RandomToken() : options.key);
-  ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   const absl::StatusOr<v1::SubmitJobResponse> response = client->SubmitJob(request);
   if (!response.ok()) return WithKey(response.status(), request.key());
   PrintSubmitted(*response, options, context.out);
@@ -162,8 +209,12 @@ absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext&
 }
 
 void AddOptions(CLI::App& command, SubmitOptions& options) {
-  command.add_option("FILE", options.file, "Job file (JSON); - reads standard input")
-      ->type_name("");
+  CLI::Option* file =
+      command.add_option("FILE", options.file, "Job file (JSON); - reads standard input")
+          ->type_name("");
+  command.add_option("--again", options.again, "The same as that job, as a new one")
+      ->type_name("JOB")
+      ->excludes(file);
   command.add_option("--name", options.name, "For people; default: the program's name")
       ->type_name("NAME");
   command.add_option("--memory", options.memory, "Hard cap, as 512MiB; default: schedulerd's")
@@ -194,6 +245,13 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
   command
       .add_option("--max-runtime", options.max_runtime, "It is stopped, and has failed, after that")
       ->type_name("DURATION");
+      .add_option("--start-before", options.start_before,
+                  "It has failed if it has not started then, as 2h")
+      ->type_name("TIME");
+  command.add_option("--label", options.labels, "For 'pipefill jobs -l'; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("--hold", options.is_held, "Wait until 'pipefill release'");
   command.add_flag("--no-evict", options.is_kept, "Never evict it for jobs of higher priority");
   command.add_flag("--allow-infeasible", options.may_be_infeasible,
                    "Wait even if no device is large enough");
@@ -210,6 +268,11 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
   if (!options.file.empty()) {
     ASSIGN_OR_RETURN(spec, ReadJobFile(options.file, context.in, context.clock.WallNow()));
   }
+  return ChangeJobSpec(std::move(spec), options, context);
+}
+
+absl::StatusOr<v1::JobSpec> ChangeJobSpec(v1::JobSpec spec, const SubmitOptions& options,
+                                          const CommandContext& context) {
   if (!options.name.empty()) spec.set_name(options.name);
   if (!options.memory.empty()) {
     ASSIGN_OR_RETURN(const int64_t memory_bytes, ParseMemory(options.memory));
@@ -219,6 +282,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
   if (!options.workdir.empty()) {
     spec.set_workdir(AbsoluteFolder(options.workdir, context.working_folder));
   }
+  for (const std::string& label : options.labels) RETURN_IF_ERROR(AddLabel(label, spec));
   if (options.retries >= 0) spec.set_retries(options.retries);
   if (!options.profile.empty()) {
     spec.clear_profile();
@@ -244,6 +308,7 @@ void AddSubmitCommand(CLI::App& parent, CommandSet& commands) {
       "  pipefill submit job.json\n"
       "  pipefill submit --memory 512MiB --workdir . -- python3 job.py\n"
       "  pipefill submit --process --workdir . -- xz -9 big.tar\n"
+      "  pipefill submit --again 17 --memory 1GiB\n"
       "A job file holds the same under the names of the options, which go over it:\n"
       "  {\"command\": [\"python3\", \"job.py\"], \"memory\": \"512MiB\", \"env\": {\"A\": "
       "\"1\"}}");

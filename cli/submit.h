@@ -32,7 +32,11 @@ struct SubmitOptions {
   std::string deadline = {};
   std::string min_runtime = {};
   std::string max_runtime = {};
-  bool is_kept = false;  // never evicted
+  std::string start_before = {};
+  std::vector<std::string> labels = {};  // KEY=VALUE, or KEY
+  bool is_held = false;
+  std::string again = {};  // number of a job whose spec is the new job's
+  bool is_kept = false;    // never evicted
   bool may_be_infeasible = false;
   bool is_process = false;
   bool is_waiting = false;
@@ -43,6 +47,9 @@ struct SubmitOptions {
 // Relative folders start from context.working_folder. InvalidArgument names the option or file,
 // line and field.
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandContext& context);
+// The same, with `spec` in place of the file.
+absl::StatusOr<v1::JobSpec> ChangeJobSpec(v1::JobSpec spec, const SubmitOptions& options,
+                                          const CommandContext& context);
 
 void AddSubmitCommand(CLI::App& parent, CommandSet& commands);
 

@@ -67,6 +67,13 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
        "3h",
        "--no-evict",
        "--allow-infeasible",
+       "--label",
+       "team=vision",
+       "--label",
+       "gpu",
+       "--start-before",
+       "3h",
+       "--hold",
        "--",
        "run"});
 
@@ -86,9 +93,49 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
   EXPECT_EQ(spec.max_runtime_ns(), 10'800'000'000'000);
   EXPECT_TRUE(spec.not_evictable());
   EXPECT_TRUE(spec.allow_infeasible());
+  EXPECT_EQ(spec.labels_size(), 2);
+  EXPECT_EQ(spec.labels().at("team"), "vision");
+  EXPECT_EQ(spec.labels().at("gpu"), "");
+  EXPECT_EQ(spec.start_before_unix_ns(), absl::ToUnixNanos(time.WallNow() + absl::Hours(3)));
+  EXPECT_TRUE(spec.hold());
+}
+
+TEST_F(SubmitTest, AgainIsTheSpecOfThatJobWithTheOptionsOverIt) {
+  v1::JobSpec& spec = *AddJob(5, "embed", v1::JOB_STATE_FAILED).mutable_spec();
+  spec.set_memory_bytes(7);
+  spec.set_retries(3);
+  const Result result = Run({"submit", "--again", "5", "--memory", "1GiB"});
+  EXPECT_EQ(result.out, "job 17 submitted\n");
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(Sent().spec().name(), "embed");
+  EXPECT_EQ(Sent().spec().command_size(), 2);
+  EXPECT_EQ(Sent().spec().retries(), 3);
+  EXPECT_EQ(Sent().spec().memory_bytes(), 1 << 30);
+}
+
+TEST_F(SubmitTest, AgainLeavesOutTimesThatAreOver) {
+  v1::JobSpec& spec = *AddJob(5, "embed", v1::JOB_STATE_FAILED).mutable_spec();
+  spec.set_start_before_unix_ns(UnixNsAgo(absl::Seconds(1)));
+  spec.set_deadline_unix_ns(UnixNsAgo(-absl::Seconds(1)));
+  const Result result = Run({"submit", "--again", "5"});
+  EXPECT_EQ(result.err,
+            "pipefill: note: job 5 had a start_before that is over; the new job has none\n");
+  EXPECT_EQ(Sent().spec().start_before_unix_ns(), 0);
+  EXPECT_NE(Sent().spec().deadline_unix_ns(), 0);
+}
+
+TEST_F(SubmitTest, AgainNeedsAJobThatIsKnownAndNoFile) {
+  EXPECT_EQ(Run({"submit", "--again", "5"}).code, kExitNotFound);
+  EXPECT_EQ(Run({"submit", "--again", "five"}).code, kExitUsage);
+  EXPECT_EQ(Run({"submit", "job.json", "--again", "5"}).code, kExitUsage);
+  EXPECT_TRUE(scheduler.submitted.empty());
 }
 
 TEST_F(SubmitTest, BadPlanningOptionsHaveOneClearLineEach) {
+  EXPECT_EQ(Run({"submit", "--label", "=a", "--", "run"}).err,
+            "pipefill: --label: not a label: =a; write KEY=VALUE, or KEY\n");
+  EXPECT_EQ(Run({"submit", "--start-before", "soon", "--", "run"}).err.substr(0, 26),
+            "pipefill: --start-before: ");
   EXPECT_EQ(Run({"submit", "--deadline", "soon", "--", "run"}).err,
             "pipefill: --deadline: \"soon\" is no time; write 2026-12-24T18:00:00Z, or 2h30m from "
             "now\n");

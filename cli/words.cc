@@ -38,6 +38,8 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
       return "a place is being made for it";
     case v1::PENDING_REASON_QUARANTINE:
       return "nodes refuse launches";
+    case v1::PENDING_REASON_HELD:
+      return "held by a user";
     default:
       return "";
   }
@@ -73,6 +75,14 @@ std::string Word(v1::FillState state) { return WordOf(v1::FillState_Name(state),
 
 std::string Word(v1::BubbleOffer offer) {
   return WordOf(v1::BubbleOffer_Name(offer), "BUBBLE_OFFER_");
+}
+
+std::string Word(v1::JobStepKind kind) { return WordOf(v1::JobStepKind_Name(kind), "JOB_STEP_"); }
+
+std::string Word(v1::JobActor actor) { return WordOf(v1::JobActor_Name(actor), "JOB_ACTOR_"); }
+
+std::string Word(v1::JobOutcomeCode outcome) {
+  return WordOf(v1::JobOutcomeCode_Name(outcome), "JOB_OUTCOME_");
 }
 
 std::string Phrase(v1::FillState state) {
@@ -157,6 +167,7 @@ ExitCode ExitCodeOf(const v1::Job& job) {
     case v1::JOB_STATE_CANCELLED:
       return kExitJobCancelled;
     case v1::JOB_STATE_FAILED: {
+      if (job.end_cause() == v1::END_CAUSE_NOT_STARTED) return kExitJobLimit;
       const v1::Attempt* attempt = LastAttempt(job);
       const bool is_lost = attempt != nullptr && attempt->end_cause() == v1::END_CAUSE_LOST;
       return is_lost ? kExitJobLost : kExitJobFailed;

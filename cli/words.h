@@ -10,6 +10,7 @@
 
 #include "client/pages/signal_page.h"
 #include "common/exit_code.h"
+#include "proto/scheduler.pb.h"
 #include "proto/types.pb.h"
 
 namespace pipefill {
@@ -21,8 +22,13 @@ std::string Word(v1::PendingReasonCode reason);  // "no_main_job"
 std::string Word(v1::FillMode mode);             // "report"
 std::string Word(v1::BubbleClass bubble_class);  // "middle"
 std::string Word(BubbleClass bubble_class);
-std::string Word(v1::FillState state);    // "backed_off"
-std::string Word(v1::BubbleOffer offer);  // "too_few"
+std::string Word(v1::FillState state);         // "backed_off"
+std::string Word(v1::BubbleOffer offer);       // "too_few"
+std::string Word(v1::FillState state);         // "backed_off"
+std::string Word(v1::BubbleOffer offer);       // "too_few"
+std::string Word(v1::JobStepKind kind);        // "attempt_ended"
+std::string Word(v1::JobActor actor);          // "scheduler"
+std::string Word(v1::JobOutcomeCode outcome);  // "unchanged"
 
 // What it means for the main job: "filling", "measured only, never filled"; "" if unspecified.
 std::string Phrase(v1::FillState state);

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/job_control.h"
 #include "scheduler/core/why.h"
 #include "scheduler/journal/snapshot_frame.h"
 
@@ -63,6 +64,14 @@ struct MoveRequest {
   std::function<void(absl::Status)> answer;
 };
 
+// The verb for each of the jobs, in order.
+struct ControlRequest {
+  JobVerb verb = JobVerb::kCancel;
+  std::vector<JobId> jobs;
+  std::string reason;  // may be empty
+  std::function<void(std::vector<JobOutcome>)> answer;
+};
+
 // Why does the job wait? nullopt: it does not, or no plan has looked at it yet.
 struct WhyRequest {
   JobId job;
@@ -99,9 +108,9 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message =
-    std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest, MoveRequest,
-                 WhyRequest, UpdateMainJobRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
+using Message = std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest,
+                             MoveRequest, ControlRequest, WhyRequest, UpdateMainJobRequest,
+                             WaitRequest, EndWait, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

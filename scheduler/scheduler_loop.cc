@@ -44,6 +44,7 @@ void SchedulerLoop::Start() {
   Publish();
   PlanIfDue();
   ArmDeadlineTimer();
+  ArmStartTimer();
   RunKeepAlive();
 }
 
@@ -75,6 +76,7 @@ void SchedulerLoop::RunBatch() {
   for (Message& message : inbox_.Take(limits_.batch_max)) {
     std::visit([this](auto& content) { Handle(std::move(content)); }, message);
   }
+  FailLateStarts();
   DropHistory();
   if (!Commit()) return;
   if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
@@ -95,24 +97,10 @@ absl::StatusOr<Submission> SchedulerLoop::Submit(NewJob job) {
     if (known.has_value()) return Submission{*known, true};
   }
   RETURN_IF_ERROR(CheckSpace());
+  RETURN_IF_ERROR(CheckStart(job.spec));
   const JobId id = state_.next_job_id();
   RETURN_IF_ERROR(Admit(JobSubmitted{id, std::move(job.key), std::move(job.spec)}));
   return Submission{id, false};
-}
-
-void SchedulerLoop::Handle(CancelRequest request) {
-  absl::Status result = Cancel(request.job);
-  batch_.answers.push_back(
-      [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
-}
-
-absl::Status SchedulerLoop::Cancel(JobId id) {
-  ASSIGN_OR_RETURN(const Job* job, state_.FindJob(id));
-  const bool is_repeated = job->phase == JobPhase::kStopping || job->phase == JobPhase::kCancelled;
-  if (is_repeated) return absl::OkStatus();
-  RETURN_IF_ERROR(Admit(CancelRequested{id}));
-  for (Action& action : ActionsForCancel(state_, id)) batch_.actions.push_back(std::move(action));
-  return absl::OkStatus();
 }
 
 void SchedulerLoop::Handle(MoveRequest request) {
@@ -130,8 +118,13 @@ absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
 }
 
 void SchedulerLoop::Handle(WhyRequest request) {
-  std::optional<WaitDetail> detail = DetailWaiting(planner_.planner(), *plan_, request.job,
-                                                   *state_.refusals().Snapshot(), time_.now);
+  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
+  std::optional<WaitDetail> detail;
+  // The planner may not have been told yet that a job is held.
+  if (job.ok() && !(*job)->is_held) {
+    detail = DetailWaiting(planner_.planner(), *plan_, request.job, *state_.refusals().Snapshot(),
+                           time_.now);
+  }
   batch_.answers.push_back(
       [answer = std::move(request.answer), detail = std::move(detail)] { answer(detail); });
 }
@@ -235,6 +228,7 @@ absl::Status SchedulerLoop::Admit(const Event& event) {
   is_plan_stale_ = true;
   if (const auto* ended = std::get_if<AttemptEnded>(&event)) AnswerWaiters(ended->attempt.job);
   if (const auto* cancel = std::get_if<CancelRequested>(&event)) AnswerWaiters(cancel->job);
+  if (const auto* expired = std::get_if<StartExpired>(&event)) AnswerWaiters(expired->job);
   return absl::OkStatus();
 }
 
@@ -254,6 +248,7 @@ bool SchedulerLoop::Commit() {
   if (!WriteBatch()) return false;
   FinishBatch();
   compactor_.OnCommitted(state_);
+  ArmStartTimer();
   return true;
 }
 

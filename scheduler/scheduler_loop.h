@@ -101,6 +101,7 @@ class SchedulerLoop {
   void Handle(BackupRequest request);
   void Handle(CancelRequest request);
   void Handle(MoveRequest request);
+  void Handle(ControlRequest request);
   void Handle(WhyRequest request);
   void Handle(UpdateMainJobRequest request);
   void Handle(WaitRequest request);
@@ -117,7 +118,10 @@ class SchedulerLoop {
   // Whether all of `jobs` would be taken one after the other.
   absl::Status CheckMany(const std::vector<NewJob>& jobs);
   absl::Status CheckSpace();
-  absl::Status Cancel(JobId job);
+  // Whether the job could still start in time.
+  absl::Status CheckStart(const JobSpec& spec) const;
+  // The outcome of a verb for one job; carries it out.
+  JobOutcome Control(JobId job, JobVerb verb, const std::string& reason);
   absl::Status MoveJob(const MoveRequest& request);
   absl::StatusOr<MainJobSettings> Update(const MainJobChange& change);
   // Checks and applies; what must be written or answered is added to the batch.
@@ -128,6 +132,9 @@ class SchedulerLoop {
 
   // Takes ended jobs that are too old or too many out of the history.
   void DropHistory();
+  // Fails jobs that were to have started by now.
+  void FailLateStarts();
+  void ArmStartTimer();
 
   // Makes the batch durable, publishes, acts, answers. False if nothing more may be done now: the
   // disk is full, or the journal failed.
@@ -171,6 +178,8 @@ class SchedulerLoop {
   Loop::TimerId plan_timer_ = 0;  // 0 = none
   Instant plan_timer_at_;
   Loop::TimerId deadline_timer_ = 0;  // 0 = none
+  Loop::TimerId start_timer_ = 0;     // 0 = none
+  Instant start_timer_at_;
   // After a stall: who is alive has been heard by then.
   Instant no_deadline_before_;
   std::string refusing_text_;  // why new jobs are refused; empty = they are not

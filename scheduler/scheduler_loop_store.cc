@@ -57,6 +57,7 @@ absl::Status SchedulerLoop::CheckMany(const std::vector<NewJob>& jobs) {
     }
     ++new_jobs;
     absl::Status fits = state_.CheckSpec(job.spec);
+    fits.Update(CheckStart(job.spec));
     fits.Update(
         state_.tenants().CheckSubmission(job.spec.tenant, ++jobs_by_tenant[job.spec.tenant]));
     if (!fits.ok()) return WithContext(fits, place);
@@ -123,6 +124,7 @@ StoreView SchedulerLoop::CurrentStore() const {
 
 void SchedulerLoop::RunHousekeeping() {
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
+  FailLateStarts();
   DropHistory();
   const std::string refusing_text(CheckSpace().message());
   if (refusing_text != refusing_text_) {

@@ -37,10 +37,25 @@ class FakeClient : public SchedulerClient {
     return found->second;
   }
 
-  absl::StatusOr<v1::Job> CancelJob(JobId id) override {
-    absl::StatusOr<v1::Job> job = GetJob(id);
-    if (job.ok()) scheduler_.cancelled.push_back(id.value());
-    return job;
+  absl::StatusOr<v1::Job> CancelJob(JobId id) override { return GetJob(id); }
+
+  absl::StatusOr<v1::ControlJobsResponse> ControlJobs(
+      const v1::ControlJobsRequest& request) override {
+    scheduler_.controlled.push_back(request);
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    if (!scheduler_.control_responses.empty()) {
+      v1::ControlJobsResponse response = std::move(scheduler_.control_responses.front());
+      scheduler_.control_responses.pop_front();
+      return response;
+    }
+    v1::ControlJobsResponse response;
+    for (const int64_t id : request.job_ids()) {
+      v1::JobOutcome& outcome = *response.add_outcomes();
+      outcome.set_job_id(id);
+      outcome.set_outcome(v1::JOB_OUTCOME_DONE);
+      outcome.set_text("done");
+    }
+    return response;
   }
 
   absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) override {
@@ -75,6 +90,7 @@ class FakeClient : public SchedulerClient {
   }
 
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) override {
+    scheduler_.listed = request;
     if (!scheduler_.error.ok()) return scheduler_.error;
     v1::ListJobsResponse response;
     for (auto job = scheduler_.jobs.rbegin(); job != scheduler_.jobs.rend(); ++job) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,8 @@ struct FakeScheduler {
   v1::MainJobSettings main_job_settings;
   v1::GetStatusResponse status;
   v1::SubmitJobResponse submit_response;
+  // Of ControlJobs, one after the other; without one all jobs that are named are done.
+  std::deque<v1::ControlJobsResponse> control_responses;
   std::vector<std::string> backup;  // its pieces
 
   // Every call fails with this, unless it is OK.
@@ -55,7 +58,8 @@ struct FakeScheduler {
   // What was asked.
   std::string address;
   std::vector<v1::SubmitJobRequest> submitted;
-  std::vector<int64_t> cancelled;
+  std::vector<v1::ControlJobsRequest> controlled;
+  v1::ListJobsRequest listed;  // the last one
   std::vector<v1::MoveJobRequest> moved;
   int64_t log_since_unix_ns = 0;  // of the last log that was asked for
   std::string bubbles_main_job;

@@ -80,6 +80,12 @@ class GrpcSchedulerClient : public SchedulerClient {
     return Call(&Stub::CancelJob, request);
   }
 
+  // Safe to try again: what is so already is left as it is.
+  absl::StatusOr<v1::ControlJobsResponse> ControlJobs(
+      const v1::ControlJobsRequest& request) override {
+    return Call(&Stub::ControlJobs, request);
+  }
+
   absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) override {
     return Call(&Stub::MoveJob, request);
   }

@@ -37,6 +37,9 @@ class SchedulerClient {
   // NotFound if there is no such job; likewise for the four below.
   virtual absl::StatusOr<v1::Job> GetJob(JobId job) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(JobId job) = 0;
+  // InvalidArgument: what the request names; jobs that refuse the verb are in the answer.
+  virtual absl::StatusOr<v1::ControlJobsResponse> ControlJobs(
+      const v1::ControlJobsRequest& request) = 0;
   // FailedPrecondition: it does not run, or no such device could take it now.
   virtual absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) = 0;
   // Returns the job once it is terminal. DeadlineExceeded: it is not after `timeout`.

@@ -17,7 +17,9 @@ static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
 // Of an agent's lines for people, in bytes.
 constexpr size_t kLineMax = 256;
 
-v1::JobState ToProto(JobPhase phase) {
+}  // namespace
+
+v1::JobState StateOf(JobPhase phase) {
   switch (phase) {
     case JobPhase::kPending:
       return v1::JOB_STATE_PENDING;
@@ -34,6 +36,8 @@ v1::JobState ToProto(JobPhase phase) {
   }
   return v1::JOB_STATE_UNSPECIFIED;
 }
+
+namespace {
 
 v1::PendingReasonCode ToProto(PendingCode code) {
   switch (code) {
@@ -59,6 +63,24 @@ v1::PendingReasonCode ToProto(PendingCode code) {
       return v1::PENDING_REASON_QUARANTINE;
   }
   return v1::PENDING_REASON_UNSPECIFIED;
+}
+
+static_assert(static_cast<int>(JobStep::Kind::kSubmitted) + 1 == v1::JOB_STEP_SUBMITTED);
+static_assert(static_cast<int>(JobStep::Kind::kCancelled) + 1 == v1::JOB_STEP_CANCELLED);
+static_assert(static_cast<int>(JobStep::Actor::kUser) + 1 == v1::JOB_ACTOR_USER);
+static_assert(static_cast<int>(JobStep::Actor::kAgent) + 1 == v1::JOB_ACTOR_AGENT);
+
+v1::PendingReasonCode PendingReasonOf(const Job& job, const Plan& plan, Instant now) {
+  if (job.is_held) return v1::PENDING_REASON_HELD;
+  const std::optional<PendingReason> reason = ReasonOf(job, plan, now);
+  return reason.has_value() ? ToProto(reason->code) : v1::PENDING_REASON_NOT_PLANNED_YET;
+}
+
+// Of a terminal job.
+v1::EndCause EndCauseOf(const Job& job) {
+  if (job.is_start_expired) return v1::END_CAUSE_NOT_STARTED;
+  if (job.phase == JobPhase::kCancelled || job.attempts.empty()) return v1::END_CAUSE_CANCELLED;
+  return ToProto(job.attempts.back().end.cause);
 }
 
 int64_t UnixNs(const std::optional<absl::Time>& time) {
@@ -109,7 +131,12 @@ JobSpec FromProto(const v1::JobSpec& from) {
           .may_be_infeasible = from.allow_infeasible(),
           .max_runtime = from.max_runtime_ns() == 0
                              ? std::nullopt
-                             : std::optional(absl::Nanoseconds(from.max_runtime_ns()))};
+                             : std::optional(absl::Nanoseconds(from.max_runtime_ns())),
+          .labels = {from.labels().begin(), from.labels().end()},
+          .start_before = from.start_before_unix_ns() == 0
+                              ? std::nullopt
+                              : std::optional(absl::FromUnixNanos(from.start_before_unix_ns())),
+          .is_held = from.hold()};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -184,6 +211,9 @@ v1::JobSpec ToProto(const JobSpec& from) {
   if (from.max_runtime.has_value()) {
     to.set_max_runtime_ns(absl::ToInt64Nanoseconds(*from.max_runtime));
   }
+  for (const auto& [key, value] : from.labels) (*to.mutable_labels())[key] = value;
+  to.set_start_before_unix_ns(UnixNs(from.start_before));
+  to.set_hold(from.is_held);
   return to;
 }
 
@@ -262,11 +292,9 @@ v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
   v1::Job to;
   to.set_id(from.id.value());
   *to.mutable_spec() = ToProto(*from.spec);
-  to.set_state(ToProto(from.phase));
+  to.set_state(StateOf(from.phase));
   if (from.phase == JobPhase::kPending) {
-    const std::optional<PendingReason> reason = ReasonOf(from, plan, now);
-    to.set_pending_reason(reason.has_value() ? ToProto(reason->code)
-                                             : v1::PENDING_REASON_NOT_PLANNED_YET);
+    to.set_pending_reason(PendingReasonOf(from, plan, now));
     to.set_pending_text(ExplainWaitingJob(from, plan, now));
   }
   to.set_cancel_requested(from.is_cancel_requested);
@@ -276,6 +304,19 @@ v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
   for (const Attempt& attempt : from.attempts) *to.add_attempts() = ToProto(attempt);
   to.set_memory_bytes(from.memory_bytes);
   to.set_profile_source(from.profile.source);
+  to.set_held(from.is_held && !IsTerminal(from.phase));
+  if (IsTerminal(from.phase)) to.set_end_cause(EndCauseOf(from));
+  return to;
+}
+
+v1::JobStep ToProto(const JobStep& from) {
+  v1::JobStep to;
+  to.set_unix_ns(absl::ToUnixNanos(from.at));
+  to.set_kind(static_cast<v1::JobStepKind>(static_cast<int>(from.kind) + 1));
+  to.set_actor(static_cast<v1::JobActor>(static_cast<int>(from.actor) + 1));
+  to.set_node(from.node);
+  to.set_attempt(from.attempt.value());
+  to.set_text(from.text);
   return to;
 }
 

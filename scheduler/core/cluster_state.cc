@@ -90,9 +90,11 @@ const LiveAttempts& ClusterState::LiveAttemptsOf(const std::string& node) const 
 }
 
 JobCounts ClusterState::counts() const {
-  const auto pending = static_cast<int64_t>(pending_.size());
-  return {
-      .pending = pending, .running = live_count_, .ended = jobs_.size() - pending - live_count_};
+  const auto ended = static_cast<int64_t>(ended_.size());
+  return {.pending = waiting_.size(),
+          .held = waiting_.held(),
+          .running = jobs_.size() - waiting_.size() - ended,
+          .ended = ended};
 }
 
 ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
@@ -103,8 +105,8 @@ ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
       snapshot.devices.push_back(std::move(device));
     }
   }
-  snapshot.pending.reserve(pending_.size());
-  for (JobId id : pending_) snapshot.pending.push_back(*SnapshotPending(id, time));
+  snapshot.pending.reserve(waiting_.open().size());
+  for (JobId id : waiting_.open()) snapshot.pending.push_back(*SnapshotPending(id, time));
   snapshot.tenants = tenants_.Snapshot(time.wall);
   return snapshot;
 }
@@ -118,7 +120,7 @@ std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, 
 }
 
 std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
-  if (!pending_.contains(id)) return std::nullopt;
+  if (!waiting_.open().contains(id)) return std::nullopt;
   const Job& job = *jobs_.Find(id);
   PendingJob pending{.id = id,
                      .memory_bytes = job.memory_bytes,
@@ -216,16 +218,14 @@ void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   CHECK(next.has_value());
   changes_.jobs.insert(job.id);
   if (job.phase == JobPhase::kPending) {
-    pending_.erase(job.id);
+    waiting_.Remove(job);
     tenants_.AddPending(job.spec->tenant, -1);
   }
-  if (HasLiveAttempt(job.phase)) --live_count_;
   job.phase = *next;
   if (job.phase == JobPhase::kPending) {
-    pending_.insert(job.id);
+    waiting_.Add(job);
     tenants_.AddPending(job.spec->tenant, 1);
   }
-  if (HasLiveAttempt(job.phase)) ++live_count_;
   if (!IsTerminal(job.phase) || job.ended_at.has_value()) return;
   job.ended_at = time.wall;
   ended_.emplace(time.wall, job.id);
@@ -243,27 +243,15 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.key = event.key;
   job.spec = std::make_shared<const JobSpec>(event.spec);
   job.memory_bytes = event.spec.memory_bytes;
+  job.is_held = event.spec.is_held;
   job.submitted_at = time.wall;
   TakeUpProfile(job);
   if (!job.spec->profile.configurations.empty()) profiles_.OnGiven(job);
+  waiting_.Add(job);
   jobs_.Add(std::move(job));
-  pending_.insert(event.job);
   tenants_.AddPending(event.spec.tenant, 1);
   changes_.jobs.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
-}
-
-void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& time) {
-  Job& job = jobs_.Edit(event.job);
-  job.is_cancel_requested = true;
-  Move(job, JobInput::kCancelRequested, time);
-  if (HasLiveAttempt(job.phase)) Leave(job);
-}
-
-void ClusterState::ApplyEvent(const MoveRequested& event, const EventTime& /*time*/) {
-  Job& job = jobs_.Edit(event.job);
-  job.move_to = event.to;
-  Leave(job);
 }
 
 void ClusterState::ApplyEvent(const EvictionRequested& event, const EventTime& time) {

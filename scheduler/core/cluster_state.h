@@ -37,6 +37,7 @@
 #include "scheduler/core/profile_book.h"
 #include "scheduler/core/refusal_table.h"
 #include "scheduler/core/tenant_table.h"
+#include "scheduler/core/waiting_jobs.h"
 
 namespace pipefill::scheduler {
 
@@ -70,6 +71,7 @@ struct PlanChanges {
 
 struct JobCounts {
   int64_t pending = 0;
+  int64_t held = 0;     // of the pending ones
   int64_t running = 0;  // with a live attempt
   int64_t ended = 0;
 };
@@ -150,7 +152,8 @@ class ClusterState {
   // Attempts of the node that have not ended.
   const LiveAttempts& LiveAttemptsOf(const std::string& node) const;
   JobCounts counts() const;
-  bool has_pending() const { return !pending_.empty(); }
+  bool has_pending() const { return !waiting_.open().empty(); }
+  const WaitingJobs& waiting() const { return waiting_; }
 
   // All that a plan depends on. For few devices: plans are fed by changes.
   ClusterSnapshot Snapshot(const EventTime& time) const;
@@ -181,7 +184,8 @@ class ClusterState {
 
  private:
   absl::Status CheckLive(const AttemptKey& key) const;
-  absl::Status CheckCancel(JobId job) const;
+  absl::Status CheckInput(JobId job, JobInput input) const;
+  absl::Status CheckStartExpired(JobId job) const;
   absl::Status CheckMove(JobId job) const;
   absl::Status CheckEvictionReplay(const EvictionRequested& event) const;
   absl::Status CheckEviction(const EvictionRequested& event, Instant now) const;
@@ -201,6 +205,10 @@ class ClusterState {
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);
   void ApplyEvent(const MainJobUpdated& event, const EventTime& time);
   void ApplyEvent(const HistoryDropped& event, const EventTime& time);
+  void ApplyEvent(const JobHeld& event, const EventTime& time);
+  void ApplyEvent(const JobReleased& event, const EventTime& time);
+  void ApplyEvent(const RequeueRequested& event, const EventTime& time);
+  void ApplyEvent(const StartExpired& event, const EventTime& time);
   void ApplyEvent(const AgentRegistered& event, const EventTime& time);
   void ApplyEvent(const AgentReported& event, const EventTime& time);
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
@@ -212,7 +220,9 @@ class ClusterState {
   // Its entry in live_by_node_. REQUIRES: the job has a live attempt.
   LiveAttempt& LiveEntryOf(const Job& job);
   void Leave(const Job& job);
-  // Moves the job, and keeps `pending_`, `ended_` and `live_count_` in step.
+  static void KeepWish(Job& job, Wish::Kind kind, const EventTime& time, std::string text);
+  void SetHeld(Job& job, bool is_held);
+  // Moves the job, and keeps `waiting_` and `ended_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
   void RestoreLive(const Job& job, Instant now);
   // The profile of the job's next attempt.
@@ -221,10 +231,9 @@ class ClusterState {
   const ClusterLimits limits_;
   JobTable jobs_;
   absl::btree_map<std::string, JobId> jobs_by_key_;
-  absl::btree_set<JobId> pending_;
+  WaitingJobs waiting_;
   // By the wall clock, which may jump: the oldest end leaves first.
   absl::btree_set<std::pair<absl::Time, JobId>> ended_;
-  int64_t live_count_ = 0;
   Fence last_fence_;
   absl::btree_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;

@@ -10,6 +10,7 @@
 #include "planner/eviction.h"
 #include "planner/feasibility.h"
 #include "scheduler/core/cluster_state.h"
+#include "scheduler/core/job_control.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -48,6 +49,10 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const AttemptEnded&) { return absl::OkStatus(); },
           [&](const MainJobUpdated& e) { return CheckMainJob(e); },
           [&](const HistoryDropped&) { return absl::OkStatus(); },
+          [&](const JobHeld&) { return absl::OkStatus(); },
+          [&](const JobReleased&) { return absl::OkStatus(); },
+          [&](const RequeueRequested&) { return absl::OkStatus(); },
+          [&](const StartExpired&) { return absl::OkStatus(); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -63,22 +68,27 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
 }
 
 absl::Status ClusterState::CheckReplay(const Event& event) const {
-  return std::visit(Overloaded{
-                        [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
-                        [&](const CancelRequested& e) { return CheckCancel(e.job); },
-                        [&](const MoveRequested& e) { return CheckMove(e.job); },
-                        [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
-                        [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
-                        [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
-                        [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
-                        [&](const MainJobUpdated&) { return absl::OkStatus(); },
-                        [&](const HistoryDropped& e) { return CheckDrop(e); },
-                        [&](const AgentRegistered&) { return absl::OkStatus(); },
-                        [&](const AgentReported&) { return absl::OkStatus(); },
-                        [&](const AgentDisconnected&) { return absl::OkStatus(); },
-                        [&](const AgentLost&) { return absl::OkStatus(); },
-                    },
-                    event);
+  return std::visit(
+      Overloaded{
+          [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
+          [&](const CancelRequested& e) { return CheckInput(e.job, JobInput::kCancelRequested); },
+          [&](const MoveRequested& e) { return CheckMove(e.job); },
+          [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
+          [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
+          [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
+          [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
+          [&](const MainJobUpdated&) { return absl::OkStatus(); },
+          [&](const HistoryDropped& e) { return CheckDrop(e); },
+          [&](const JobHeld& e) { return CheckInput(e.job, JobInput::kHeld); },
+          [&](const JobReleased& e) { return CheckInput(e.job, JobInput::kReleased); },
+          [&](const RequeueRequested& e) { return CheckInput(e.job, JobInput::kRequeueRequested); },
+          [&](const StartExpired& e) { return CheckStartExpired(e.job); },
+          [&](const AgentRegistered&) { return absl::OkStatus(); },
+          [&](const AgentReported&) { return absl::OkStatus(); },
+          [&](const AgentDisconnected&) { return absl::OkStatus(); },
+          [&](const AgentLost&) { return absl::OkStatus(); },
+      },
+      event);
 }
 
 absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
@@ -89,11 +99,18 @@ absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
                                          " is not the current one; drop it"));
 }
 
-absl::Status ClusterState::CheckCancel(JobId id) const {
+absl::Status ClusterState::CheckInput(JobId id, JobInput input) const {
   ASSIGN_OR_RETURN(const Job* job, FindJob(id));
-  if (NextPhase(job->phase, JobInput::kCancelRequested).has_value()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "job ", id.value(), " has already ", PhaseName(job->phase), "; there is nothing to cancel"));
+  return CheckWish(*job, input);
+}
+
+absl::Status ClusterState::CheckStartExpired(JobId id) const {
+  ASSIGN_OR_RETURN(const Job* job, FindJob(id));
+  const bool is_meant = job->spec->start_before.has_value() && !job->has_started();
+  if (is_meant && NextPhase(job->phase, JobInput::kStartExpired).has_value()) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("job ", id.value(), " does not wait for its first start"));
 }
 
 absl::Status ClusterState::CheckMove(JobId id) const {
@@ -135,9 +152,11 @@ absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
 absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {
   RETURN_IF_ERROR(CheckLive(event.victim));
   ASSIGN_OR_RETURN(const Job* beneficiary, FindJob(event.beneficiary));
-  if (beneficiary->phase == JobPhase::kPending) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("job ", event.beneficiary.value(), " is ",
-                                         PhaseName(beneficiary->phase), ", not pending"));
+  if (beneficiary->phase == JobPhase::kPending && !beneficiary->is_held) return absl::OkStatus();
+  return absl::AbortedError(absl::StrCat(
+      "job ", event.beneficiary.value(), " is ",
+      beneficiary->is_held ? "held"
+                           : absl::StrCat(PhaseName(beneficiary->phase), ", not pending")));
 }
 
 absl::Status ClusterState::CheckEviction(const EvictionRequested& event, Instant now) const {
@@ -157,6 +176,7 @@ absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) cons
     return absl::AbortedError(
         absl::StrCat("job ", job->id.value(), " is ", PhaseName(job->phase), ", not pending"));
   }
+  if (job->is_held) return absl::AbortedError(absl::StrCat("job ", job->id.value(), " is held"));
   if (event.attempt != NextAttempt(job->id)) {
     return absl::AbortedError(absl::StrCat("attempt ", event.attempt.attempt.value(), " of job ",
                                            job->id.value(), " with fence ",

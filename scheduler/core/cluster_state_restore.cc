@@ -34,6 +34,9 @@ absl::Status CheckAttempts(const Job& job) {
   const bool is_any_live =
       !job.attempts.empty() && job.attempts.back().state != AttemptState::kEnded;
   if (HasLiveAttempt(job.phase) && !is_any_live) return BadJob(job, "its attempt has ended");
+  if (job.is_start_expired && !(job.phase == JobPhase::kFailed && job.spec->start_before)) {
+    return BadJob(job, "it has missed a start that it had not to make");
+  }
   if (IsTerminal(job.phase) != job.ended_at.has_value()) {
     return BadJob(job, "it has an end without being over, or the other way around");
   }
@@ -68,7 +71,7 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
     return BadJob(job, "its key is that of another job");
   }
   if (job.phase == JobPhase::kPending) {
-    pending_.insert(job.id);
+    waiting_.Add(job);
     tenants_.AddPending(job.spec->tenant, 1);
     changes_.jobs.insert(job.id);
   }
@@ -89,7 +92,6 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
 }
 
 void ClusterState::RestoreLive(const Job& job, Instant now) {
-  ++live_count_;
   const Attempt& attempt = job.live_attempt();
   const bool is_started = attempt.state == AttemptState::kRunning;
   live_by_node_[attempt.device.node][attempt.fence] = {
@@ -100,8 +102,7 @@ void ClusterState::RestoreLive(const Job& job, Instant now) {
       .priority = job.spec->priority,
       .may_be_evicted = job.spec->is_evictable,
       .evictable_at = is_started ? now + job.spec->min_runtime : Instant(),
-      .is_leaving =
-          job.is_cancel_requested || job.move_to.has_value() || attempt.evicted_for.has_value()};
+      .is_leaving = job.is_leaving()};
   tenants_.AddResident(job.spec->tenant, 1);
   changes_.nodes.insert(attempt.device.node);
 }

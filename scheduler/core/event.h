@@ -37,6 +37,28 @@ struct JobSubmitted {
 
 struct CancelRequested {
   JobId job;
+  std::string reason = {};  // the user's; may be empty, as those below
+};
+
+// A user wants it not to be placed, or to be placed again; and its live attempt stopped, so that it
+// waits again.
+struct JobHeld {
+  JobId job;
+  std::string reason = {};
+};
+struct JobReleased {
+  JobId job;
+  std::string reason = {};
+};
+struct RequeueRequested {
+  JobId job;
+  std::string reason = {};
+};
+
+// The job, which waits, was to have started by now: it has failed. That it is time was decided by
+// the loop, once; replay looks at no clock.
+struct StartExpired {
+  JobId job;
 };
 
 // A user wants the job's live attempt stopped and the next one there.
@@ -116,10 +138,10 @@ struct AgentLost {
   std::string node;
 };
 
-using Event =
-    std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested, AttemptPlaced,
-                 AttemptStarted, AttemptEnded, MainJobUpdated, HistoryDropped, AgentRegistered,
-                 AgentReported, AgentDisconnected, AgentLost>;
+using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested,
+                           AttemptPlaced, AttemptStarted, AttemptEnded, MainJobUpdated,
+                           HistoryDropped, JobHeld, JobReleased, RequeueRequested, StartExpired,
+                           AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

@@ -91,6 +91,18 @@ std::string ExplainNoBubbleFits(const PendingReason& reason) {
                       Shortage(reason), " (", Describe(reason.misfit.device), ")");
 }
 
+std::string ExplainHeld(const Job& job) {
+  const auto hold = std::find_if(job.wishes.rbegin(), job.wishes.rend(),
+                                 [](const Wish& wish) { return wish.kind == Wish::Kind::kHold; });
+  std::string text = "held by a user";
+  if (hold == job.wishes.rend()) {
+    text = "held since it was submitted";
+  } else if (!hold->text.empty()) {
+    absl::StrAppend(&text, ": ", hold->text);
+  }
+  return absl::StrCat(text, "; `pipefill release ", job.id.value(), "` lets it start");
+}
+
 }  // namespace
 
 std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant now) {
@@ -105,6 +117,7 @@ std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant 
 }
 
 std::string ExplainWaitingJob(const Job& job, const Plan& plan, Instant now) {
+  if (job.is_held) return ExplainHeld(job);
   const std::optional<PendingReason> reason = ReasonOf(job, plan, now);
   if (!reason.has_value()) return "accepted; the next planning pass looks at it";
   return ExplainReason(*reason, now);
@@ -165,6 +178,14 @@ std::string ExplainEnd(const AttemptEnd& end) {
 
 std::string ExplainJobEnd(const Job& job) {
   if (!IsTerminal(job.phase)) return "";
+  if (job.is_start_expired) {
+    std::string text = absl::StrCat(
+        "had not started by ",
+        absl::FormatTime(absl::RFC3339_sec, *job.spec->start_before, absl::UTCTimeZone()),
+        ", which its start_before asks for");
+    if (job.attempts.empty()) return text;
+    return absl::StrCat(text, "; its last attempt: ", ExplainEnd(job.attempts.back().end));
+  }
   if (job.attempts.empty()) return "cancelled before it started";
   const std::string end = ExplainEnd(job.attempts.back().end);
   switch (job.phase) {

@@ -42,13 +42,17 @@ LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
           job.memory_bytes, job.submitted_at, chosen ? std::optional(*chosen) : std::nullopt};
 }
 
-// The command to make way, if the job's attempt is to: its user wants it elsewhere, or another job
-// gets its place.
+// The command to make way, if the job's attempt is to: its user wants it elsewhere or waiting
+// again, or another job gets its place.
 std::optional<StopAttempt> StopToMakeWay(const ClusterState& state, const Job& job) {
   StopAttempt stop{job.live_attempt().device.node, job.live_key(), EndCause::kLost, ""};
   if (job.move_to.has_value()) {
     stop.text =
         absl::StrCat("moved: a user wants it on ", job.move_to->node, "/", job.move_to->name);
+    return stop;
+  }
+  if (job.live_attempt().is_requeued) {
+    stop.text = "requeued: a user wants the job to wait again";
     return stop;
   }
   const std::optional<JobId> beneficiary = job.live_attempt().evicted_for;
@@ -196,12 +200,17 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
   return decision;
 }
 
-std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
+std::vector<Action> ActionsForStop(const ClusterState& state, JobId id) {
   const Job& job = **state.FindJob(id);
   // It was waiting for another attempt.
   if (IsTerminal(job.phase)) return ForgetJob(job, "");
-  if (job.phase != JobPhase::kStopping) return {};
-  return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
+  if (!HasLiveAttempt(job.phase)) return {};
+  if (job.phase == JobPhase::kStopping) {
+    return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
+  }
+  const std::optional<StopAttempt> stop = StopToMakeWay(state, job);
+  if (!stop.has_value()) return {};
+  return {*stop};
 }
 
 Action ActionToMakeWay(const ClusterState& state, JobId id) {

@@ -49,8 +49,9 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
 // Ends the attempts that did not show up in time as lost.
 Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
-// What the user's cancellation leads to. REQUIRES: the event is applied.
-std::vector<Action> ActionsForCancel(const ClusterState& state, JobId job);
+// What the user's cancellation, or his wish to have it wait again, leads to, or that it had not
+// started in time. REQUIRES: the event is applied.
+std::vector<Action> ActionsForStop(const ClusterState& state, JobId job);
 // What the user's wish to move it, or its eviction, leads to. REQUIRES: the event is applied.
 Action ActionToMakeWay(const ClusterState& state, JobId job);
 // What a change of settings leads to: every agent that is there hears of it. REQUIRES: the event is

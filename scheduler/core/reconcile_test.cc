@@ -295,7 +295,7 @@ TEST_F(ReconcileTest, AttemptThatEndsInTimeIsNotGivenUp) {
 
 TEST_F(ReconcileTest, CancelOfLiveAttemptStopsIt) {
   Apply(CancelRequested{JobId(1)});
-  const std::vector<Action> actions = ActionsForCancel(state_, JobId(1));
+  const std::vector<Action> actions = ActionsForStop(state_, JobId(1));
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<StopAttempt>(actions[0]).cause, EndCause::kCancelled);
   EXPECT_EQ(NodeOf(actions[0]), "a");
@@ -308,7 +308,7 @@ TEST_F(ReconcileTest, CancelOfAJobThatWaitsForItsNextAttemptHasItsNodesForgetIt)
   Apply(AttemptPlaced{second, {"b", "cpu0"}, ""});
   Apply(EndOf(second, EndCause::kLost));
   Apply(CancelRequested{JobId(1)});
-  const std::vector<Action> actions = ActionsForCancel(state_, JobId(1));
+  const std::vector<Action> actions = ActionsForStop(state_, JobId(1));
   ASSERT_EQ(actions.size(), 2U);
   EXPECT_EQ(NodeOf(actions[0]), "a");
   EXPECT_EQ(NodeOf(actions[1]), "b");
@@ -356,7 +356,7 @@ TEST_F(ReconcileTest, TheEndOfALostAttemptHoldsWhatItWasReportedToHaveDone) {
 TEST_F(ReconcileTest, CancelOfPendingJobNeedsNoAgent) {
   Apply(JobSubmitted{JobId(2), "", SpecThatNeeds(kMiB)});
   Apply(CancelRequested{JobId(2)});
-  EXPECT_TRUE(ActionsForCancel(state_, JobId(2)).empty());
+  EXPECT_TRUE(ActionsForStop(state_, JobId(2)).empty());
 }
 
 }  // namespace

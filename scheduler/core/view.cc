@@ -6,6 +6,24 @@
 #include "absl/strings/str_cat.h"
 
 namespace pipefill::scheduler {
+namespace {
+
+// The page that begins with `job`; `next` gives the job behind one, nullptr behind the last.
+template <typename Next>
+JobPage PageFrom(const Job* job, const JobPageRequest& request, const Next& next) {
+  JobPage page;
+  for (size_t looks = 0; job != nullptr; job = next(job->id), ++looks) {
+    const bool is_taken = request.filter.Takes(*job);
+    if (looks >= request.looks_max || (is_taken && page.jobs.size() == request.limit)) {
+      page.next_cursor = job->id;
+      break;
+    }
+    if (is_taken) page.jobs.push_back(job);
+  }
+  return page;
+}
+
+}  // namespace
 
 absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
   const Job* job = view.jobs.Find(id);
@@ -14,18 +32,15 @@ absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
 }
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
-  JobPage page;
   const JobId newest = view.jobs.last_id();
   const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
-  for (; job != nullptr; job = view.jobs.FindAtOrBelow(JobId(job->id.value() - 1))) {
-    if (request.is_active_only && IsTerminal(job->phase)) continue;
-    if (page.jobs.size() == request.limit) {
-      page.next_cursor = job->id;
-      break;
-    }
-    page.jobs.push_back(job);
-  }
-  return page;
+  return PageFrom(job, request,
+                  [&](JobId id) { return view.jobs.FindAtOrBelow(JobId(id.value() - 1)); });
+}
+
+JobPage ListJobsFromOldest(const ClusterView& view, const JobPageRequest& request) {
+  return PageFrom(view.jobs.FindAtOrAbove(request.cursor), request,
+                  [&](JobId id) { return view.jobs.FindAtOrAbove(JobId(id.value() + 1)); });
 }
 
 std::vector<Device> ListDevices(const ClusterView& view) {

@@ -16,6 +16,7 @@
 #include "planner/plan.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/job_filter.h"
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
@@ -60,10 +61,14 @@ struct JobPage {
 struct JobPageRequest {
   size_t limit = 100;  // > 0
   JobId cursor;        // 0 = from the newest; else next_cursor of the page before
-  bool is_active_only = false;
+  JobFilter filter = {};
+  // Jobs that are looked at for one page: a filter may take few of many.
+  size_t looks_max = 50'000;
 };
 // Newest first.
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request);
+// The same, oldest first: `cursor` 0 = from the oldest.
+JobPage ListJobsFromOldest(const ClusterView& view, const JobPageRequest& request);
 
 // The devices of connected nodes as last reported, in device order; and their bubbles.
 std::vector<Device> ListDevices(const ClusterView& view);

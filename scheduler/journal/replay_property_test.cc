@@ -43,7 +43,8 @@ std::vector<Device> DevicesOf(int node) {
 std::string Describe(const Job& job) {
   std::string text =
       absl::StrCat(job.id.value(), " ", job.key, " ", PhaseName(job.phase), " ", job.failures, " ",
-                   job.memory_bytes, " ", job.is_cancel_requested);
+                   job.memory_bytes, " ", job.is_cancel_requested, " ", job.is_held, " ",
+                   job.is_start_expired, " ", job.wishes.size());
   for (const Attempt& attempt : job.attempts) {
     absl::StrAppend(&text, " [", attempt.number.value(), " ", attempt.fence.value(), " ",
                     attempt.device.node, " ", attempt.device.name, " ",
@@ -54,7 +55,7 @@ std::string Describe(const Job& job) {
 }
 
 // A new durable event must be among the steps below, or this test says nothing about it.
-static_assert(std::variant_size_v<Event> == 13);
+static_assert(std::variant_size_v<Event> == 17);
 
 // The job without what is not durable.
 Job DurablePartOf(const Job& job) {
@@ -116,6 +117,10 @@ void CheckSame(ClusterState& a, ClusterState& b, const EventTime& time) {
   RC_ASSERT(a.Durable().profiles == b.Durable().profiles);
   RC_ASSERT(LoadByTenant(a, time.wall) == LoadByTenant(b, time.wall));
   RC_ASSERT(a.counts().pending == b.counts().pending);
+  RC_ASSERT(a.counts().held == b.counts().held);
+  RC_ASSERT(a.waiting().NextStartLimit() == b.waiting().NextStartLimit());
+  RC_ASSERT(a.waiting().LateStarts(absl::InfiniteFuture(), 100) ==
+            b.waiting().LateStarts(absl::InfiniteFuture(), 100));
   RC_ASSERT(a.counts().running == b.counts().running);
   RC_ASSERT(a.counts().ended == b.counts().ended);
   RC_ASSERT(a.ExpiredJobs(absl::InfiniteFuture(), 100) ==
@@ -157,11 +162,23 @@ class World {
                                             {3, 10},
                                             {1, 11},
                                             {1, 12},
-                                            {2, 13}})) {
+                                            {2, 13},
+                                            {1, 14},
+                                            {1, 15},
+                                            {1, 16},
+                                            {1, 17}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
-        return Try(CancelRequested{AnyJob()});
+        return Try(CancelRequested{AnyJob(), AnyReason()});
+      case 14:
+        return Try(JobHeld{AnyJob(), AnyReason()});
+      case 15:
+        return Try(JobReleased{AnyJob(), AnyReason()});
+      case 16:
+        return Try(RequeueRequested{AnyJob(), AnyReason()});
+      case 17:
+        return FailLateStarts();
       case 9:
         return Try(MoveRequested{AnyJob(), {"a", "cpu1"}});
       case 10:
@@ -212,14 +229,41 @@ class World {
       RC_ASSERT(bytes[device] <= (device.name == "d0" ? 300 : 200));
     }
     RC_ASSERT(state_.counts().running == live);
-    RC_ASSERT(static_cast<size_t>(state_.counts().pending) ==
+    RC_ASSERT(static_cast<size_t>(state_.counts().pending - state_.counts().held) ==
               state_.Snapshot(TimeAt(second_)).pending.size());
+    CheckHeld();
     CheckPlanner();
   }
 
   bool has_shared_device() const { return has_shared_device_; }
   bool has_larger_ask() const { return has_larger_ask_; }
   bool has_eviction() const { return has_eviction_; }
+  bool has_held() const { return has_held_; }
+  bool has_requeue() const { return has_requeue_; }
+  bool has_late_start() const { return has_late_start_; }
+
+  // Counts and sets are those of the jobs one by one; no held job is planned.
+  void CheckHeld() {
+    JobCounts counts;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      if (!state_.FindJob(id).ok()) continue;
+      const Job& job = **state_.FindJob(id);
+      const bool is_pending = job.phase == JobPhase::kPending;
+      counts.pending += is_pending ? 1 : 0;
+      counts.held += is_pending && job.is_held ? 1 : 0;
+      counts.ended += IsTerminal(job.phase) ? 1 : 0;
+      RC_ASSERT(state_.SnapshotPending(id, TimeAt(second_)).has_value() ==
+                (is_pending && !job.is_held));
+      RC_ASSERT(job.wishes.size() <= kWishesMax);
+      has_held_ = has_held_ || (is_pending && job.is_held);
+      has_requeue_ = has_requeue_ || (job.phase == JobPhase::kPending && !job.attempts.empty() &&
+                                      job.attempts.back().is_requeued);
+      has_late_start_ = has_late_start_ || job.is_start_expired;
+    }
+    RC_ASSERT(state_.counts().pending == counts.pending);
+    RC_ASSERT(state_.counts().held == counts.held);
+    RC_ASSERT(state_.counts().ended == counts.ended);
+  }
 
   void CheckReplay() {
     ClusterState again{ClusterLimits{}};
@@ -341,13 +385,28 @@ class World {
     return JobId(state_.next_job_id().value() + *rc::gen::weightedElement<int>({{5, 0}, {1, 1}}));
   }
   JobId AnyJob() { return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8)); }
+  std::string AnyReason() { return *rc::gen::element<std::string>("", "too loud"); }
   std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
   JobSpec AnySpec() {
     JobSpec spec = SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
                                  *rc::gen::element(0, 1, 2));
     spec.priority = *rc::gen::element(0, 0, 1, 2);
     spec.tenant = *rc::gen::element<std::string>("default", "vision");
+    spec.is_held = *rc::gen::element(0, 0, 0, 1) == 1;
+    if (*rc::gen::element(0, 0, 1) == 1) {
+      spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 6)).wall;
+    }
+    if (*rc::gen::element(0, 1) == 1) spec.labels = {{"team", "vision"}};
     return spec;
+  }
+
+  // As the loop does: what is late is never refused.
+  void FailLateStarts() {
+    for (JobId job : state_.waiting().LateStarts(TimeAt(second_).wall, 100)) {
+      RC_ASSERT(state_.Check(StartExpired{job}, AtSecond(second_)).ok());
+      Try(StartExpired{job});
+    }
+    Try(StartExpired{AnyJob()});
   }
 
   // Of a job that exists, if there is one: current, stale, or made up.
@@ -437,6 +496,9 @@ class World {
   bool has_larger_ask_ = false;
   bool has_eviction_ = false;
   bool has_dropped_ = false;
+  bool has_held_ = false;
+  bool has_requeue_ = false;
+  bool has_late_start_ = false;
   std::vector<Taken> snapshots_;
 };
 
@@ -450,6 +512,9 @@ RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) 
   RC_CLASSIFY(world.has_shared_device(), "two attempts on one device");
   RC_CLASSIFY(world.has_eviction(), "a task could be evicted");
   RC_CLASSIFY(world.has_dropped(), "jobs left the history");
+  RC_CLASSIFY(world.has_held(), "a job was held");
+  RC_CLASSIFY(world.has_requeue(), "an attempt was stopped so that its job waits again");
+  RC_CLASSIFY(world.has_late_start(), "a job had not started in time");
   RC_CLASSIFY(world.has_snapshot(), "snapshots were taken");
   RC_CLASSIFY(world.has_larger_ask(), "an attempt ran out of memory and asked for more");
 }

@@ -69,6 +69,7 @@ void Fill(const Attempt& from, v1::SnapshotAttempt* to) {
   to->set_started_unix_ns(UnixNs(from.started_at));
   to->set_ended_unix_ns(UnixNs(from.ended_at));
   to->set_evicted_for(from.evicted_for.value_or(JobId()).value());
+  to->set_requeued(from.is_requeued);
   if (from.state != AttemptState::kEnded) return;
   to->set_units(from.progress.units);
   to->set_unit_cpu_ns(from.progress.unit_cpu_ns);
@@ -88,10 +89,47 @@ Attempt Read(const v1::SnapshotAttempt& from, AttemptNumber number) {
   to.started_at = FromUnixNs(from.started_unix_ns());
   to.ended_at = FromUnixNs(from.ended_unix_ns());
   if (from.evicted_for() != 0) to.evicted_for = JobId(from.evicted_for());
+  to.is_requeued = from.requeued();
   to.progress.units = from.units();
   to.progress.unit_cpu_ns = from.unit_cpu_ns();
   to.progress.unit_estimate_ns = from.unit_estimate_ns();
   return to;
+}
+
+v1::JobStepKind ToProto(Wish::Kind kind) {
+  switch (kind) {
+    case Wish::Kind::kHold:
+      return v1::JOB_STEP_HELD;
+    case Wish::Kind::kRelease:
+      return v1::JOB_STEP_RELEASED;
+    case Wish::Kind::kRequeue:
+      return v1::JOB_STEP_REQUEUE_REQUESTED;
+    case Wish::Kind::kMove:
+      return v1::JOB_STEP_MOVE_REQUESTED;
+    case Wish::Kind::kCancel:
+      return v1::JOB_STEP_CANCEL_REQUESTED;
+  }
+  return v1::JOB_STEP_UNSPECIFIED;
+}
+
+Wish::Kind FromProto(v1::JobStepKind kind) {
+  for (Wish::Kind known :
+       {Wish::Kind::kHold, Wish::Kind::kRelease, Wish::Kind::kRequeue, Wish::Kind::kMove}) {
+    if (ToProto(known) == kind) return known;
+  }
+  return Wish::Kind::kCancel;
+}
+
+void Fill(const Wish& from, v1::SnapshotWish* to) {
+  to->set_kind(ToProto(from.kind));
+  to->set_unix_ns(absl::ToUnixNanos(from.at));
+  to->set_attempt(from.attempt.value());
+  to->set_text(from.text);
+}
+
+Wish Read(const v1::SnapshotWish& from) {
+  return {FromProto(from.kind()), absl::FromUnixNanos(from.unix_ns()),
+          AttemptNumber(from.attempt()), from.text()};
 }
 
 // Absent if the job goes by its spec's own.
@@ -135,6 +173,9 @@ v1::SnapshotJob ToSnapshot(const Job& job) {
     to.set_reserved_device(job.reserved->device.name);
   }
   to.set_refusals(job.refusals);
+  to.set_held(job.is_held);
+  to.set_start_expired(job.is_start_expired);
+  for (const Wish& wish : job.wishes) Fill(wish, to.add_wishes());
   Fill(job.profile, &to);
   return to;
 }
@@ -163,6 +204,9 @@ Job FromSnapshot(const v1::SnapshotJob& from) {
     to.reserved = Reservation{{from.reserved_node(), from.reserved_device()}, Instant()};
   }
   to.refusals = from.refusals();
+  to.is_held = from.held();
+  to.is_start_expired = from.start_expired();
+  for (const v1::SnapshotWish& wish : from.wishes()) to.wishes.push_back(Read(wish));
   if (from.has_profile()) to.profile = Read(from.profile());
   return to;
 }

@@ -153,7 +153,9 @@ grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* 
                                                    v1::Job* response) {
   const JobId job(request->job_id());
   const absl::Status filled = FillJob(job, response);
-  if (!filled.ok() || response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
+  if (!filled.ok()) return Answer(context, filled);
+  AddHistory(job, response);
+  if (response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
   // Without the detail, where the loop cannot say it now.
   if (dependencies_.loop.is_stalled()) return Answer(context, filled);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -287,6 +289,7 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
   response->set_version(options_.version);
   response->set_policy(options_.policy);
   response->set_jobs_pending(view->counts.pending);
+  response->set_jobs_held(view->counts.held);
   response->set_jobs_running(view->counts.running);
   response->set_jobs_ended(view->counts.ended);
   for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
@@ -316,6 +319,13 @@ absl::Status SchedulerService::FillJob(JobId id, v1::Job* response) const {
   *response = ToProto(*job, *view->plan, dependencies_.clock.Now());
   AddForecast(*job, *view, response);
   return absl::OkStatus();
+}
+
+void SchedulerService::AddHistory(JobId id, v1::Job* response) const {
+  const auto view = dependencies_.board.Latest();
+  const absl::StatusOr<const Job*> job = FindJob(*view, id);
+  if (!job.ok()) return;
+  for (const JobStep& step : HistoryOf(**job)) *response->add_history() = ToProto(step);
 }
 
 void SchedulerService::FillPage(const JobPageRequest& request,

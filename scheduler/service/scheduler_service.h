@@ -63,6 +63,9 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::Job* response) override;
+  grpc::ServerUnaryReactor* ControlJobs(grpc::CallbackServerContext* context,
+                                        const v1::ControlJobsRequest* request,
+                                        v1::ControlJobsResponse* response) override;
   grpc::ServerUnaryReactor* MoveJob(grpc::CallbackServerContext* context,
                                     const v1::MoveJobRequest* request, v1::Job* response) override;
   grpc::ServerUnaryReactor* WaitJob(grpc::CallbackServerContext* context,
@@ -87,8 +90,13 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
                                       v1::GetStatusResponse* response) override;
 
  private:
+  // The jobs that are named, or that the filter takes; then `response` says where it goes on.
+  static absl::StatusOr<std::vector<JobId>> FindControlled(const v1::ControlJobsRequest& request,
+                                                           const ClusterView& view,
+                                                           v1::ControlJobsResponse* response);
   // The job as it is in the latest view.
   absl::Status FillJob(JobId id, v1::Job* response) const;
+  void AddHistory(JobId id, v1::Job* response) const;
   void FillPage(const JobPageRequest& page, v1::ListJobsResponse* response) const;
   void AddForecast(const Job& job, const ClusterView& view, v1::Job* to) const;
   // Which agent has the content; fills in the attempt. NotFound, or Unavailable if that agent is

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "proto/scheduler.pb.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/job_control.h"
 #include "scheduler/core/main_job.h"
 #include "scheduler/core/view.h"
 
@@ -26,8 +27,14 @@ struct SpecLimits {
 // ("spec.env: ..."); ResourceExhausted if the spec is larger than `spec_max_bytes`.
 absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const SpecLimits& limits);
 
-// InvalidArgument: limit or cursor.
+// InvalidArgument: limit, cursor or selector.
 absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request);
+
+// The page of jobs that the request's filter picks: those that are not over, the oldest first.
+// InvalidArgument: cursor, selector, or a state of jobs that are over.
+absl::StatusOr<JobPageRequest> ReadControlFilter(const v1::ControlJobsRequest& request);
+// InvalidArgument: verb, reason, or neither jobs nor a filter. ResourceExhausted: too many jobs.
+absl::StatusOr<JobVerb> ReadControl(const v1::ControlJobsRequest& request);
 
 // InvalidArgument: a field out of its range, or nothing to change.
 absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request);

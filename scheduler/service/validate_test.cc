@@ -98,7 +98,8 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
       {"spec.workdir: ", [](auto* r) { r->mutable_spec()->set_workdir("data"); }},
       {"spec.memory_bytes: ", [](auto* r) { r->mutable_spec()->set_memory_bytes(-1); }},
       {"spec.devices: ", [](auto* r) { r->mutable_spec()->set_devices(-1); }},
-      {"spec.devices: 2 devices asked, but this version runs a job on one device",
+      {"spec.devices: 2 devices asked, but this version runs a job on one device: gangs, several "
+       "devices at the same time, are not there yet",
        [](auto* r) { r->mutable_spec()->set_devices(2); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(-1); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(101); }},
@@ -106,6 +107,12 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_priority(1001); }},
       {"spec.priority: -2147483648 is not in -1000..1000",
        [](auto* r) { r->mutable_spec()->set_priority(INT32_MIN); }},
+      {"spec.start_before_unix_ns: is before 1970",
+       [](auto* r) { r->mutable_spec()->set_start_before_unix_ns(-1); }},
+      {"spec.labels: \"a b\" is no key of a label",
+       [](auto* r) { (*r->mutable_spec()->mutable_labels())["a b"] = "x"; }},
+      {"spec.labels: team: \"a b\" is no value of a label",
+       [](auto* r) { (*r->mutable_spec()->mutable_labels())["team"] = "a b"; }},
       {"spec.tenant: \"a b\" is not 1..64 characters of [A-Za-z0-9._-]",
        [](auto* r) { r->mutable_spec()->set_tenant("a b"); }},
       {"spec.deadline_unix_ns: is before 1970",
@@ -145,6 +152,76 @@ TEST(ReadPageRequestTest, LimitHasDefaultAndMaximum) {
   EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("limit: "));
   request.set_limit(-1);
   EXPECT_EQ(ReadPageRequest(request).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ReadPageRequestTest, ActiveOnlyAndStatesAreBothHeld) {
+  v1::ListJobsRequest request;
+  EXPECT_TRUE(ReadPageRequest(request)->filter.phases.empty());
+  request.add_states(v1::JOB_STATE_RUNNING);
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(ReadPageRequest(request)->filter.phases,
+            (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping,
+                                   JobPhase::kFailed}));
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(ReadPageRequest(request)->filter.phases.size(), 4U) << "each phase once";
+  request.set_active_only(true);
+  EXPECT_EQ(ReadPageRequest(request)->filter.phases,
+            (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping}));
+  request.clear_states();
+  EXPECT_EQ(ReadPageRequest(request)->filter.phases, ActivePhases());
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("states: "));
+}
+
+TEST(ReadPageRequestTest, BadSelectorAndUnknownStateAreNamed) {
+  v1::ListJobsRequest request;
+  request.set_selector("a b");
+  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("selector: "));
+  request.set_selector("team=a");
+  EXPECT_FALSE(ReadPageRequest(request)->filter.selector.is_empty());
+  request.add_states(static_cast<v1::JobState>(77));
+  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("states: 77"));
+}
+
+TEST(ReadControlTest, NeedsAVerbAndEitherJobsOrAFilter) {
+  const auto error = [](const v1::ControlJobsRequest& request) {
+    return std::string(ReadControl(request).status().message());
+  };
+  v1::ControlJobsRequest request;
+  request.set_verb(v1::JOB_VERB_HOLD);
+  EXPECT_THAT(error(request), StartsWith("job_ids, filter: name jobs, or a filter"));
+  request.add_job_ids(1);
+  EXPECT_EQ(*ReadControl(request), JobVerb::kHold);
+  request.mutable_filter();
+  EXPECT_THAT(error(request), StartsWith("job_ids, filter: give one of them"));
+  request.clear_job_ids();
+  EXPECT_TRUE(ReadControl(request).ok());
+  request.set_reason(std::string(257, 'x'));
+  EXPECT_THAT(error(request), StartsWith("reason: "));
+  request.set_reason("two\nlines");
+  EXPECT_THAT(error(request), StartsWith("reason: "));
+  request.clear_reason();
+  request.set_verb(v1::JOB_VERB_UNSPECIFIED);
+  EXPECT_THAT(error(request), StartsWith("verb: "));
+}
+
+TEST(ReadControlTest, TakesTenThousandJobsAndNotOneMore) {
+  v1::ControlJobsRequest request;
+  request.set_verb(v1::JOB_VERB_CANCEL);
+  for (int64_t id = 1; id <= 10'000; ++id) request.add_job_ids(id);
+  EXPECT_TRUE(ReadControl(request).ok());
+  request.add_job_ids(1);
+  EXPECT_EQ(ReadControl(request).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ReadControlFilterTest, TakesJobsThatAreNotOver) {
+  v1::ControlJobsRequest request;
+  request.mutable_filter()->set_tenant("vision");
+  EXPECT_EQ(ReadControlFilter(request)->filter.phases, ActivePhases());
+  EXPECT_EQ(ReadControlFilter(request)->filter.tenant, "vision");
+  request.mutable_filter()->add_states(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(std::string(ReadControlFilter(request).status().message()),
+              StartsWith("filter.states: jobs that have succeeded are over"));
 }
 
 TEST(ReadPageRequestTest, NegativeCursorIsRefused) {
