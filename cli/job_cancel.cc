@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "cli/job_ref.h"
 #include "cli/json.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/words.h"
 #include "common/status.h"
 
@@ -19,7 +21,7 @@ struct CancelOptions {
 };
 
 void PrintCancelled(const v1::Job& job, std::ostream& out) {
-  out << "job " << job.id();
+  out << "job " << JobLabel(job);
   if (job.state() == v1::JOB_STATE_CANCELLED) {
     out << " cancelled\n";
     return;
@@ -30,20 +32,26 @@ void PrintCancelled(const v1::Job& job, std::ostream& out) {
     out << ": attempt " << attempt->number() << " on "
         << DeviceName(attempt->node(), attempt->device()) << " is being stopped";
   }
+  if (job.has_array()) out << ": " << Plural(job.array().running(), "task") << " being stopped";
   out << "\n";
 }
 
+absl::StatusOr<v1::Job> CancelOne(SchedulerClient& client, const JobRef& ref) {
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(client, ref));
+  return client.CancelJob(id);
+}
+
 absl::StatusOr<ExitCode> RunCancel(const CancelOptions& options, CommandContext& context) {
-  std::vector<JobId> ids;
+  std::vector<JobRef> refs;
   for (const std::string& text : options.jobs) {
-    ASSIGN_OR_RETURN(const JobId id, ParseJobId(text));
-    ids.push_back(id);
+    ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(text));
+    refs.push_back(ref);
   }
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   Json jobs = Json::array();
   absl::Status error;
-  for (const JobId id : ids) {
-    const absl::StatusOr<v1::Job> job = client->CancelJob(id);
+  for (const JobRef& ref : refs) {
+    const absl::StatusOr<v1::Job> job = CancelOne(*client, ref);
     if (!job.ok()) {
       if (!error.ok()) context.err << "pipefill: " << error.message() << "\n";
       error = job.status();
@@ -62,7 +70,9 @@ absl::StatusOr<ExitCode> RunCancel(const CancelOptions& options, CommandContext&
 void AddCancelCommand(CLI::App& parent, CommandSet& commands) {
   auto options = std::make_shared<CancelOptions>();
   CLI::App* command = parent.add_subcommand("cancel", "Stop jobs");
-  command->add_option("JOB", options->jobs, "Numbers of the jobs")->required()->type_name("");
+  command->add_option("JOB", options->jobs, "Numbers of the jobs; JOB_INDEX of a task")
+      ->required()
+      ->type_name("");
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   commands.Add(
       {command, [options](CommandContext& context) { return RunCancel(*options, context); }});

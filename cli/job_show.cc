@@ -7,10 +7,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/array_text.h"
 #include "cli/forecast_text.h"
 #include "cli/job_cancel.h"
 #include "cli/job_logs.h"
 #include "cli/job_move.h"
+#include "cli/job_ref.h"
 #include "cli/job_wait.h"
 #include "cli/json.h"
 #include "cli/options.h"
@@ -69,6 +71,22 @@ std::string DeadlineText(const v1::Job& job, absl::Time now) {
   return absl::StrCat("in ", FormatSpan(left));
 }
 
+// Its tasks, or its array, and what it depends on.
+void AddTies(const v1::Job& job, Facts* facts) {
+  if (job.has_array()) {
+    facts->Add("array", FormatArray(job.spec().array()));
+    facts->AddProse(
+        "tasks",
+        absl::StrCat(ArrayProgress(job.array()), ", ", FormatCount(job.array().waiting()),
+                     " waiting for a device, ", FormatCount(job.array().later()), " after them"));
+  }
+  if (job.array_id() != 0) {
+    facts->Add("array", absl::StrCat("task ", job.array_index(), " of job ", job.array_id(),
+                                     ", as job ", job.id()));
+  }
+  facts->AddProse("depends on", FormatDependencies(job.spec()));
+}
+
 std::string JobFacts(const v1::Job& job, absl::Time now) {
   Facts facts;
   facts.Add("state", Word(job.state()));
@@ -77,6 +95,7 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   if (job.cancel_requested() && !IsTerminal(job.state())) {
     facts.Add("cancel", "requested; the task is being stopped");
   }
+  AddTies(job, &facts);
   facts.Add("submitted", FormatAgo(job.submitted_unix_ns(), now));
   if (job.ended_unix_ns() != 0) facts.Add("ended", FormatAgo(job.ended_unix_ns(), now));
   facts.Add("command", ShellText({job.spec().command().begin(), job.spec().command().end()}));
@@ -194,7 +213,9 @@ std::string LadderFacts(const v1::FillProgress& progress) {
 }
 
 std::string JobText(const v1::Job& job, absl::Time now) {
-  std::string text = absl::StrCat("job ", job.id(), ": ", JobName(job), "\n", JobFacts(job, now));
+  std::string text =
+      absl::StrCat("job ", JobLabel(job), ": ", JobName(job), "\n", JobFacts(job, now));
+  if (job.has_array()) return text;
   if (job.attempts().empty()) return absl::StrCat(text, "\nno attempts yet\n");
   absl::StrAppend(&text, "\nattempts\n", AttemptTable(job, now));
   const std::string forecast = ForecastFacts(job, now);
@@ -210,8 +231,9 @@ std::string JobText(const v1::Job& job, absl::Time now) {
 }
 
 absl::StatusOr<ExitCode> RunShow(const ShowOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(options.job));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
   ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(id));
   context.out << (options.format == OutputFormat::kJson ? JsonText(JobJson(job))
                                                         : JobText(job, context.clock.WallNow()));

@@ -144,6 +144,8 @@ class SchedulerLoop {
   // Plans if something has changed, but so that planning takes at most a fifth of the loop's time.
   void PlanIfDue();
   void RunPlan();
+  // Makes jobs of the tasks that a plan may place.
+  void AdmitTasks();
   Plan MakePlan();
   void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);

@@ -5,6 +5,7 @@
 
 #include "absl/time/time.h"
 #include "scheduler/convert/profile.h"
+#include "scheduler/convert/ties.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/tenant_table.h"
 
@@ -105,7 +106,9 @@ JobSpec FromProto(const v1::JobSpec& from) {
                           : std::optional(absl::FromUnixNanos(from.deadline_unix_ns())),
           .min_runtime = absl::Nanoseconds(from.min_runtime_ns()),
           .is_evictable = !from.not_evictable(),
-          .may_be_infeasible = from.allow_infeasible()};
+          .may_be_infeasible = from.allow_infeasible(),
+          .array = from.has_array() ? std::optional(FromProto(from.array())) : std::nullopt,
+          .dependencies = DependenciesOf(from)};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -175,6 +178,10 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.set_min_runtime_ns(absl::ToInt64Nanoseconds(from.min_runtime));
   to.set_not_evictable(!from.is_evictable);
   to.set_allow_infeasible(from.may_be_infeasible);
+  if (from.array.has_value()) *to.mutable_array() = ToProto(*from.array);
+  for (const Dependency& dependency : from.dependencies) {
+    *to.add_dependencies() = ToProto(dependency);
+  }
   return to;
 }
 

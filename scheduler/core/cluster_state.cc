@@ -90,9 +90,12 @@ const LiveAttempts& ClusterState::LiveAttemptsOf(const std::string& node) const 
 }
 
 JobCounts ClusterState::counts() const {
-  const auto pending = static_cast<int64_t>(pending_.size());
-  return {
-      .pending = pending, .running = live_count_, .ended = jobs_.size() - pending - live_count_};
+  const auto arrays = static_cast<int64_t>(ties_.open_arrays.size());
+  const auto pending = static_cast<int64_t>(pending_.size()) - arrays;
+  return {.pending = pending,
+          .running = live_count_,
+          .ended = jobs_.size() - pending - live_count_ - arrays,
+          .arrays = arrays};
 }
 
 ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
@@ -104,7 +107,10 @@ ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
     }
   }
   snapshot.pending.reserve(pending_.size());
-  for (JobId id : pending_) snapshot.pending.push_back(*SnapshotPending(id, time));
+  for (JobId id : pending_) {
+    std::optional<PendingJob> pending = SnapshotPending(id, time);
+    if (pending.has_value()) snapshot.pending.push_back(*std::move(pending));
+  }
   snapshot.tenants = tenants_.Snapshot(time.wall);
   return snapshot;
 }
@@ -120,6 +126,7 @@ std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, 
 std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
   if (!pending_.contains(id)) return std::nullopt;
   const Job& job = *jobs_.Find(id);
+  if (!IsInLine(jobs(), job)) return std::nullopt;
   PendingJob pending{.id = id,
                      .memory_bytes = job.memory_bytes,
                      .not_before = job.not_before,
@@ -201,11 +208,13 @@ std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
 
 void ClusterState::Apply(const Event& event, const EventTime& time) {
   std::visit([&](const auto& happened) { ApplyEvent(happened, time); }, event);
+  Settle(time);
 }
 
 void ClusterState::FinishReplay(Instant now) {
   // Those of the journal are of any age.
   refusals_.ClearAll();
+  TakeEnded();
   for (const auto& [node, live] : live_by_node_) {
     if (!live.empty()) nodes_.Expect(node, now);
   }
@@ -218,17 +227,20 @@ void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   if (job.phase == JobPhase::kPending) {
     pending_.erase(job.id);
     tenants_.AddPending(job.spec->tenant, -1);
+    if (job.is_task()) AddWaiting(job.array_of, -1);
   }
   if (HasLiveAttempt(job.phase)) --live_count_;
   job.phase = *next;
   if (job.phase == JobPhase::kPending) {
     pending_.insert(job.id);
     tenants_.AddPending(job.spec->tenant, 1);
+    if (job.is_task()) AddWaiting(job.array_of, 1);
   }
   if (HasLiveAttempt(job.phase)) ++live_count_;
   if (!IsTerminal(job.phase) || job.ended_at.has_value()) return;
   job.ended_at = time.wall;
   ended_.emplace(time.wall, job.id);
+  ties_.ended_now.push_back(job.id);
 }
 
 void ClusterState::TakeUpProfile(Job& job) const {
@@ -251,9 +263,14 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   tenants_.AddPending(event.spec.tenant, 1);
   changes_.jobs.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
+  Tie(event.job, time);
 }
 
 void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& time) {
+  // A task that is no job yet, or an array.
+  if (jobs_.Find(event.job) == nullptr || jobs_.Find(event.job)->is_array()) {
+    return CancelTasks(event.job, time);
+  }
   Job& job = jobs_.Edit(event.job);
   job.is_cancel_requested = true;
   Move(job, JobInput::kCancelRequested, time);
@@ -370,10 +387,8 @@ void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*ti
 
 void ClusterState::ApplyEvent(const HistoryDropped& event, const EventTime& /*time*/) {
   for (JobId id : event.jobs) {
-    const Job& job = *jobs_.Find(id);
-    if (!job.key.empty()) jobs_by_key_.erase(job.key);
-    ended_.erase({*job.ended_at, id});
-    jobs_.Drop(id);
+    // A task leaves with its array.
+    if (const Job* job = jobs_.Find(id); job != nullptr) Drop(*job);
   }
 }
 

@@ -48,6 +48,7 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const AttemptEnded&) { return absl::OkStatus(); },
           [&](const MainJobUpdated& e) { return CheckMainJob(e); },
           [&](const HistoryDropped&) { return absl::OkStatus(); },
+          [&](const ArrayAdmitted& e) { return CheckRoomFor(e.end - e.first); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -73,6 +74,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
                         [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
                         [&](const MainJobUpdated&) { return absl::OkStatus(); },
                         [&](const HistoryDropped& e) { return CheckDrop(e); },
+                        [&](const ArrayAdmitted& e) { return CheckAdmission(jobs(), e); },
                         [&](const AgentRegistered&) { return absl::OkStatus(); },
                         [&](const AgentReported&) { return absl::OkStatus(); },
                         [&](const AgentDisconnected&) { return absl::OkStatus(); },
@@ -90,6 +92,8 @@ absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
 }
 
 absl::Status ClusterState::CheckCancel(JobId id) const {
+  const std::optional<TaskPlace> task = FindTask(jobs(), id);
+  if (jobs_.Find(id) == nullptr && task.has_value()) return CheckCancelTask(*task);
   ASSIGN_OR_RETURN(const Job* job, FindJob(id));
   if (NextPhase(job->phase, JobInput::kCancelRequested).has_value()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -111,7 +115,7 @@ absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) cons
   if (!event.key.empty() && jobs_by_key_.contains(event.key)) {
     return absl::AlreadyExistsError(absl::StrCat("key \"", event.key, "\" is in use"));
   }
-  return absl::OkStatus();
+  return CheckTies(jobs(), event.spec);
 }
 
 absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
@@ -122,6 +126,7 @@ absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
 }
 
 absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
+  RETURN_IF_ERROR(CheckTies(jobs(), spec));
   const Device* largest = FindLargestDevice(nodes_);
   if (largest == nullptr || spec.may_be_infeasible || spec.memory_bytes <= largest->memory_bytes) {
     return absl::OkStatus();
@@ -135,7 +140,7 @@ absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
 absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {
   RETURN_IF_ERROR(CheckLive(event.victim));
   ASSIGN_OR_RETURN(const Job* beneficiary, FindJob(event.beneficiary));
-  if (beneficiary->phase == JobPhase::kPending) return absl::OkStatus();
+  if (beneficiary->phase == JobPhase::kPending) return CheckInLine(jobs(), *beneficiary);
   return absl::AbortedError(absl::StrCat("job ", event.beneficiary.value(), " is ",
                                          PhaseName(beneficiary->phase), ", not pending"));
 }
@@ -162,7 +167,7 @@ absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) cons
                                            job->id.value(), " with fence ",
                                            event.attempt.fence.value(), " is not the next one"));
   }
-  return absl::OkStatus();
+  return CheckInLine(jobs(), *job);
 }
 
 absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant now) const {

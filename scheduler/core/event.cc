@@ -13,6 +13,7 @@ bool IsDurable(const Event& event) {
                         [](const AttemptEnded&) { return true; },
                         [](const MainJobUpdated&) { return true; },
                         [](const HistoryDropped&) { return true; },
+                        [](const ArrayAdmitted&) { return true; },
                         [](const AgentRegistered&) { return false; },
                         [](const AgentReported&) { return false; },
                         [](const AgentDisconnected&) { return false; },

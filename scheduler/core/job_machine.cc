@@ -12,6 +12,10 @@ std::optional<JobPhase> NextOfPending(JobInput input) {
       return JobPhase::kStarting;
     case JobInput::kCancelRequested:
       return JobPhase::kCancelled;
+    case JobInput::kTasksSucceeded:
+      return JobPhase::kSucceeded;
+    case JobInput::kTasksFailed:
+      return JobPhase::kFailed;
     case JobInput::kStarted:
     case JobInput::kSucceeded:
     case JobInput::kFailedRetry:
@@ -27,6 +31,8 @@ std::optional<JobPhase> NextOfPending(JobInput input) {
 std::optional<JobPhase> NextOfLive(JobInput input) {
   switch (input) {
     case JobInput::kPlaced:
+    case JobInput::kTasksSucceeded:
+    case JobInput::kTasksFailed:
       return std::nullopt;
     case JobInput::kStarted:
       return JobPhase::kRunning;
@@ -48,6 +54,8 @@ std::optional<JobPhase> NextOfLive(JobInput input) {
 std::optional<JobPhase> NextOfStopping(JobInput input) {
   switch (input) {
     case JobInput::kPlaced:
+    case JobInput::kTasksSucceeded:
+    case JobInput::kTasksFailed:
       return std::nullopt;
     case JobInput::kStarted:
     case JobInput::kCancelRequested:

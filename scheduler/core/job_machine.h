@@ -11,7 +11,10 @@
 //   kFailedFinal      -            kFailed      kFailed      kCancelled   -
 //   kStopped          -            kPending     kPending     kCancelled   -
 //   kLost             -            kPending     kPending     kCancelled   -
+//   kTasksSucceeded   kSucceeded   -            -            -            -
+//   kTasksFailed      kFailed      -            -            -            -
 //
+//   An array is kPending until all its tasks have ended: it has no attempts itself.
 //   - refused.  (*) kCancelled stays kCancelled; kSucceeded and kFailed refuse.
 //
 // kStarting, kRunning and kStopping have one live attempt, the other phases have none. Terminal is
@@ -46,17 +49,20 @@ inline constexpr std::array kAllJobPhases = {
 enum class JobInput {
   kPlaced,
   kStarted,
-  kCancelRequested,
-  kSucceeded,    // the attempt exited with 0
-  kFailedRetry,  // the attempt failed by itself; retries are left
-  kFailedFinal,  // the attempt failed by itself; none are left
-  kStopped,      // the agent stopped the attempt; the user may have asked for it
-  kLost,         // with its agent, or its node refused it, or it was evicted: no failure of its own
+  kCancelRequested,  // also: its tasks were cancelled, or what it depends on ended otherwise
+  kSucceeded,        // the attempt exited with 0
+  kFailedRetry,      // the attempt failed by itself; retries are left
+  kFailedFinal,      // the attempt failed by itself; none are left
+  kStopped,          // the agent stopped the attempt; the user may have asked for it
+  kLost,  // with its agent, or its node refused it, or it was evicted: no failure of its own
+  kTasksSucceeded,  // of an array: all of them
+  kTasksFailed,     // of an array: one or more of them
 };
 inline constexpr std::array kAllJobInputs = {JobInput::kPlaced,          JobInput::kStarted,
                                              JobInput::kCancelRequested, JobInput::kSucceeded,
                                              JobInput::kFailedRetry,     JobInput::kFailedFinal,
-                                             JobInput::kStopped,         JobInput::kLost};
+                                             JobInput::kStopped,         JobInput::kLost,
+                                             JobInput::kTasksSucceeded,  JobInput::kTasksFailed};
 
 // Why an attempt ended, as its agent reports it.
 enum class EndCause {

@@ -18,6 +18,8 @@ const std::map<Move, JobPhase>& Table() {
   static const auto* const kTable = new std::map<Move, JobPhase>{
       {{P::kPending, I::kPlaced}, P::kStarting},
       {{P::kPending, I::kCancelRequested}, P::kCancelled},
+      {{P::kPending, I::kTasksSucceeded}, P::kSucceeded},
+      {{P::kPending, I::kTasksFailed}, P::kFailed},
 
       {{P::kStarting, I::kStarted}, P::kRunning},
       {{P::kStarting, I::kCancelRequested}, P::kStopping},

@@ -49,7 +49,8 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
 // Ends the attempts that did not show up in time as lost.
 Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
-// What the user's cancellation leads to. REQUIRES: the event is applied.
+// What the user's cancellation leads to; of an array, for all its tasks. REQUIRES: the event is
+// applied.
 std::vector<Action> ActionsForCancel(const ClusterState& state, JobId job);
 // What the user's wish to move it, or its eviction, leads to. REQUIRES: the event is applied.
 Action ActionToMakeWay(const ClusterState& state, JobId job);

@@ -15,9 +15,13 @@ absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
   JobPage page;
-  const JobId newest = view.jobs.last_id();
+  JobId newest = view.jobs.last_id();
+  const Job* array = view.jobs.Find(request.array);
+  if (array != nullptr && array->is_array()) newest = TaskIdOf(array->id, array->tasks->size() - 1);
   const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
   for (; job != nullptr; job = view.jobs.FindAtOrBelow(JobId(job->id.value() - 1))) {
+    if (request.array != JobId() && job->id <= request.array) break;
+    if (job->array_of != request.array) continue;
     if (request.is_active_only && IsTerminal(job->phase)) continue;
     if (page.jobs.size() == request.limit) {
       page.next_cursor = job->id;

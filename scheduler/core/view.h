@@ -61,6 +61,7 @@ struct JobPageRequest {
   size_t limit = 100;  // > 0
   JobId cursor;        // 0 = from the newest; else next_cursor of the page before
   bool is_active_only = false;
+  JobId array = {};  // only its tasks that have a record; 0 = all jobs but tasks of arrays
 };
 // Newest first.
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request);

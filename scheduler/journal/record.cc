@@ -80,6 +80,13 @@ void Fill(const HistoryDropped& event, v1::JournalRecord* record) {
   for (JobId job : event.jobs) record->mutable_history_dropped()->add_job_ids(job.value());
 }
 
+void Fill(const ArrayAdmitted& event, v1::JournalRecord* record) {
+  v1::ArrayAdmittedRecord* to = record->mutable_array_admitted();
+  to->set_job_id(event.array.value());
+  to->set_first(event.first);
+  to->set_end(event.end);
+}
+
 void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentReported&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentDisconnected&, v1::JournalRecord*) { CHECK(false); }
@@ -150,6 +157,11 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{MainJobUpdated{FromProto(record.main_job_settings())}, wall};
     case v1::JournalRecord::kHistoryDropped:
       return DecodedRecord{Read(record.history_dropped()), wall};
+    case v1::JournalRecord::kArrayAdmitted:
+      return DecodedRecord{
+          ArrayAdmitted{JobId(record.array_admitted().job_id()), record.array_admitted().first(),
+                        record.array_admitted().end()},
+          wall};
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }
