@@ -267,10 +267,10 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
 }
 
 void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& time) {
+  const Job* known = jobs_.Find(event.job);
   // A task that is no job yet, or an array.
-  if (jobs_.Find(event.job) == nullptr || jobs_.Find(event.job)->is_array()) {
-    return CancelTasks(event.job, time);
-  }
+  if (known == nullptr || known->is_array()) return CancelTasks(event.job, time);
+  if (IsTerminal(known->phase)) return;  // cancelled already
   Job& job = jobs_.Edit(event.job);
   job.is_cancel_requested = true;
   Move(job, JobInput::kCancelRequested, time);

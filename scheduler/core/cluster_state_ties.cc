@@ -157,6 +157,7 @@ void ClusterState::CancelTasks(JobId id, const EventTime& time) {
   const std::optional<TaskPlace> task = FindTask(jobs(), id);
   Job& array = jobs_.Edit(task.has_value() ? task->array->id : id);
   if (!task.has_value()) {
+    if (IsTerminal(array.phase)) return;  // cancelled already
     array.is_cancel_requested = true;
     return changes.CancelAll(array);
   }

@@ -425,7 +425,7 @@ class World {
     return JobId(state_.next_job_id().value() + *rc::gen::weightedElement<int>({{5, 0}, {1, 1}}));
   }
   JobId AnyJob() {
-    if (*rc::gen::element(0, 0, 1) == 0) {
+    if (!has_ties_ || *rc::gen::element(0, 0, 1) == 0) {
       return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8));
     }
     return JobId(*rc::gen::inRange<int64_t>(0, state_.next_job_id().value() + 1));
@@ -436,6 +436,7 @@ class World {
                                  *rc::gen::element(0, 1, 2));
     spec.priority = *rc::gen::element(0, 0, 1, 2);
     spec.tenant = *rc::gen::element<std::string>("default", "vision");
+    if (!has_ties_) return spec;
     if (*rc::gen::element(0, 0, 1) == 1) {
       spec.array = ArraySpec{.ranges = {{3, 3 + *rc::gen::inRange(0, 4), 1}, {10, 14, 4}},
                              .throttle = *rc::gen::element(0, 0, 1, 2)};
@@ -524,6 +525,8 @@ class World {
     }
   }
 
+  // Whether there are arrays and dependencies. They have a test of their own, ties_property_test.cc.
+  const bool has_ties_ = *rc::gen::element(false, false, true);
   const FifoPolicy policy_;
   ClusterPlanner planner_{policy_};
   ClusterState state_{SomeLimits()};
