@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cli/job_filter_options.h"
+#include "cli/job_ref.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/words.h"
@@ -25,16 +26,21 @@ struct ControlOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
+absl::StatusOr<std::vector<JobRef>> ReadJobs(const ControlOptions& options) {
+  std::vector<JobRef> jobs;
+  for (const std::string& text : options.jobs) {
+    ASSIGN_OR_RETURN(const JobRef job, ParseJobRef(text));
+    jobs.push_back(job);
+  }
+  return jobs;
+}
+
 absl::StatusOr<v1::ControlJobsRequest> ReadRequest(v1::JobVerb verb,
                                                    const ControlOptions& options) {
   v1::ControlJobsRequest request;
   request.set_verb(verb);
   request.set_reason(options.reason);
   request.set_dry_run(options.is_dry_run);
-  for (const std::string& text : options.jobs) {
-    ASSIGN_OR_RETURN(const JobId id, ParseJobId(text));
-    request.add_job_ids(id.value());
-  }
   const bool has_filter = options.wants_all || options.filter.is_given();
   if (has_filter == !options.jobs.empty()) {
     return absl::InvalidArgumentError(has_filter
@@ -105,8 +111,13 @@ class OutcomePrinter {
 
 absl::StatusOr<ExitCode> RunControl(v1::JobVerb verb, const ControlOptions& options,
                                     CommandContext& context) {
+  ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, ReadJobs(options));
   ASSIGN_OR_RETURN(v1::ControlJobsRequest request, ReadRequest(verb, options));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  for (const JobRef& job : jobs) {
+    ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, job));
+    request.add_job_ids(id.value());
+  }
   OutcomePrinter printer(options, context);
   do {
     ASSIGN_OR_RETURN(const v1::ControlJobsResponse response, client->ControlJobs(request));
@@ -118,7 +129,8 @@ absl::StatusOr<ExitCode> RunControl(v1::JobVerb verb, const ControlOptions& opti
 
 void AddVerb(CommandSet& commands, v1::JobVerb verb, CLI::App* command) {
   auto options = std::make_shared<ControlOptions>();
-  command->add_option("JOB", options->jobs, "Numbers of the jobs")->type_name("");
+  command->add_option("JOB", options->jobs, "Numbers of the jobs; JOB_INDEX of a task")
+      ->type_name("");
   AddJobFilterOptions(*command, &options->filter);
   command->add_flag("--all", options->wants_all, "All jobs that are not over");
   command->add_option("--reason", options->reason, "Kept in the jobs' history")->type_name("TEXT");

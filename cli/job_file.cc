@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/array_text.h"
 #include "common/config.h"
 #include "common/quantity.h"
 #include "common/status.h"
@@ -91,6 +92,24 @@ absl::Status ReadPlanning(const v1::JobFile& file, const Source& source, absl::T
   return absl::OkStatus();
 }
 
+// Its array and what it depends on.
+absl::Status ReadTies(const v1::JobFile& file, const Source& source, v1::JobSpec* spec) {
+  if (!file.array().empty()) {
+    const absl::StatusOr<v1::ArraySpec> array = ParseArray(file.array());
+    if (!array.ok()) return AtField(array.status(), source.text, source.origin, "array");
+    *spec->mutable_array() = *array;
+  }
+  const auto add = [&](int64_t job, v1::DependencyCondition condition) {
+    v1::Dependency* dependency = spec->add_dependencies();
+    dependency->set_job_id(job);
+    dependency->set_condition(condition);
+  };
+  for (int64_t job : file.after_ok()) add(job, v1::DEPENDENCY_CONDITION_OK);
+  for (int64_t job : file.after_any()) add(job, v1::DEPENDENCY_CONDITION_ANY);
+  for (int64_t job : file.after_not_ok()) add(job, v1::DEPENDENCY_CONDITION_NOT_OK);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<absl::Time> ParseDeadline(absl::string_view text, absl::Time now) {
@@ -127,6 +146,7 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
     spec.set_memory_bytes(*memory_bytes);
   }
   RETURN_IF_ERROR(ReadPlanning(file, {text, origin}, now, &spec));
+  RETURN_IF_ERROR(ReadTies(file, {text, origin}, &spec));
   return spec;
 }
 

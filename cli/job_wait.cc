@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/job_ref.h"
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/words.h"
@@ -101,7 +102,7 @@ std::string EndText(const v1::Job& job) {
 }
 
 absl::StatusOr<ExitCode> RunWait(const WaitOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(options.job));
   WaitLimits limits;
   if (!options.timeout.empty()) {
     const absl::StatusOr<absl::Duration> timeout = ParsePositiveDuration(options.timeout);
@@ -109,6 +110,7 @@ absl::StatusOr<ExitCode> RunWait(const WaitOptions& options, CommandContext& con
     limits.timeout = *timeout;
   }
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
   return WaitForJob(context, *client, id, limits, options.format);
 }
 

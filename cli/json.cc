@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "cli/array_text.h"
 #include "cli/control_text.h"
 #include "cli/words.h"
 
@@ -108,6 +109,29 @@ Json ForecastJson(const v1::Forecast& forecast) {
   return json;
 }
 
+// Its array and what it depends on.
+void AddTies(const v1::Job& job, Json* json) {
+  if (job.has_array()) {
+    const v1::ArrayStatus& status = job.array();
+    (*json)["array"] = {{"indexes", FormatArray(job.spec().array())},
+                        {"tasks", status.tasks()},
+                        {"succeeded", status.succeeded()},
+                        {"failed", status.failed()},
+                        {"cancelled", status.cancelled()},
+                        {"running", status.running()},
+                        {"waiting", status.waiting()},
+                        {"later", status.later()}};
+  }
+  if (job.array_id() != 0) {
+    (*json)["array_id"] = job.array_id();
+    (*json)["array_index"] = job.array_index();
+  }
+  for (const v1::Dependency& dependency : job.spec().dependencies()) {
+    (*json)["dependencies"].push_back(
+        {{"job_id", dependency.job_id()}, {"condition", Word(dependency.condition())}});
+  }
+}
+
 Json ControlJson(const v1::FillControl& control) {
   Json json;
   json["state"] = Word(control.state());
@@ -176,6 +200,7 @@ Json JobJson(const v1::Job& job) {
   if (job.has_forecast()) json["forecast"] = ForecastJson(job.forecast());
   if (!job.history().empty()) json["history"] = Json::array();
   for (const v1::JobStep& step : job.history()) json["history"].push_back(StepJson(step));
+  AddTies(job, &json);
   return json;
 }
 
@@ -263,6 +288,7 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["jobs_held"] = status.jobs_held();
   json["jobs_running"] = status.jobs_running();
   json["jobs_ended"] = status.jobs_ended();
+  json["arrays"] = status.arrays();
   json["nodes"] = Json::array();
   for (const std::string& node : status.nodes()) json["nodes"].push_back(node);
   SetUnlessEmpty(json, "policy_error", status.policy_error());

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/array_text.h"
 #include "cli/job_file.h"
 #include "cli/job_wait.h"
 #include "cli/json.h"
@@ -128,6 +129,25 @@ absl::Status SetPlanning(const SubmitOptions& options, absl::Time now, v1::JobSp
   return absl::OkStatus();
 }
 
+// Its array and what it depends on.
+absl::Status SetTies(const SubmitOptions& options, v1::JobSpec& spec) {
+  if (!options.array.empty()) {
+    const absl::StatusOr<v1::ArraySpec> array = ParseArray(options.array);
+    if (!array.ok()) return WithContext(array.status(), "--array");
+    *spec.mutable_array() = *array;
+  }
+  const auto add = [&](const std::vector<std::string>& lists, v1::DependencyCondition condition,
+                       absl::string_view option) {
+    for (const std::string& jobs : lists) {
+      RETURN_IF_ERROR(WithContext(AddDependencies(jobs, condition, &spec), option));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(add(options.after_ok, v1::DEPENDENCY_CONDITION_OK, "--after-ok"));
+  RETURN_IF_ERROR(add(options.after_any, v1::DEPENDENCY_CONDITION_ANY, "--after-any"));
+  return add(options.after_not_ok, v1::DEPENDENCY_CONDITION_NOT_OK, "--after-not-ok");
+}
+
 absl::Status CheckHasCommand(const SubmitOptions& options, const v1::JobSpec& spec) {
   if (!spec.command().empty()) return absl::OkStatus();
   if (!options.file.empty()) {
@@ -162,13 +182,14 @@ absl::Status WithKey(const absl::Status& status, const std::string& key) {
                    key, ", which submits it only once (", status.message(), ")"));
 }
 
+// `tasks`: of an array; 0 = it is none.
 void PrintSubmitted(const v1::SubmitJobResponse& response, const SubmitOptions& options,
-                    std::ostream& out) {
+                    int64_t tasks, std::ostream& out) {
   switch (options.format) {
     case OutputFormat::kTable:
       out << "job " << response.job_id()
           << (response.already_existed() ? " was submitted before with this key" : " submitted")
-          << std::endl;
+          << (tasks == 0 ? "" : absl::StrCat(", ", Plural(tasks, "task"))) << std::endl;
       break;
     case OutputFormat::kJson:
       // With --wait the job itself follows, and there is one object only.
@@ -196,7 +217,7 @@ absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext&
   request.set_key(options.key.empty() ? RandomToken() : options.key);
   const absl::StatusOr<v1::SubmitJobResponse> response = client->SubmitJob(request);
   if (!response.ok()) return WithKey(response.status(), request.key());
-  PrintSubmitted(*response, options, context.out);
+  PrintSubmitted(*response, options, CountTasks(request.spec().array()), context.out);
   const std::string file = FileOutOfReach(request.spec(), context.working_folder);
   if (!file.empty()) {
     context.err
@@ -206,6 +227,19 @@ absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext&
   }
   if (!options.is_waiting) return kExitOk;
   return WaitForJob(context, *client, JobId(response->job_id()), WaitLimits(), options.format);
+}
+
+void AddTieOptions(CLI::App& command, SubmitOptions& options) {
+  command
+      .add_option("--array", options.array,
+                  "One task for each index, as 0-99 or 1,5,0-10:2; %N: at most N at a time")
+      ->type_name("INDEXES");
+  const auto add = [&](const char* name, std::vector<std::string>* jobs, const char* meaning) {
+    command.add_option(name, *jobs, meaning)->type_name("JOB,...")->allow_extra_args(false);
+  };
+  add("--after-ok", &options.after_ok, "Start once these have succeeded");
+  add("--after-any", &options.after_any, "Start once these have ended");
+  add("--after-not-ok", &options.after_not_ok, "Start once these have failed or were cancelled");
 }
 
 void AddOptions(CLI::App& command, SubmitOptions& options) {
@@ -245,8 +279,8 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
   command
       .add_option("--max-runtime", options.max_runtime, "It is stopped, and has failed, after that")
       ->type_name("DURATION");
-      .add_option("--start-before", options.start_before,
-                  "It has failed if it has not started then, as 2h")
+  .add_option("--start-before", options.start_before,
+              "It has failed if it has not started then, as 2h")
       ->type_name("TIME");
   command.add_option("--label", options.labels, "For 'pipefill jobs -l'; may be repeated")
       ->type_name("KEY=VALUE")
@@ -255,6 +289,7 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
   command.add_flag("--no-evict", options.is_kept, "Never evict it for jobs of higher priority");
   command.add_flag("--allow-infeasible", options.may_be_infeasible,
                    "Wait even if no device is large enough");
+  AddTieOptions(command, options);
   command.add_flag("--process", options.is_process,
                    "Any program: it is stopped outside of bubbles");
   command.add_flag("--wait", options.is_waiting, "Wait until it is over, as 'pipefill wait'");
@@ -292,6 +327,7 @@ absl::StatusOr<v1::JobSpec> ChangeJobSpec(v1::JobSpec spec, const SubmitOptions&
   if (options.samples > 0) spec.mutable_profile()->set_samples_total(options.samples);
   if (options.is_process) spec.set_way(v1::FILL_WAY_PROCESS);
   RETURN_IF_ERROR(SetPlanning(options, context.clock.WallNow(), spec));
+  RETURN_IF_ERROR(SetTies(options, spec));
   if (context.tail.has_value() && !context.tail->empty()) {
     spec.mutable_command()->Assign(context.tail->begin(), context.tail->end());
   }
@@ -309,6 +345,7 @@ void AddSubmitCommand(CLI::App& parent, CommandSet& commands) {
       "  pipefill submit --memory 512MiB --workdir . -- python3 job.py\n"
       "  pipefill submit --process --workdir . -- xz -9 big.tar\n"
       "  pipefill submit --again 17 --memory 1GiB\n"
+      "  pipefill submit --array 0-999%50 -- python3 job.py  # reads PIPEFILL_ARRAY_INDEX\n"
       "A job file holds the same under the names of the options, which go over it:\n"
       "  {\"command\": [\"python3\", \"job.py\"], \"memory\": \"512MiB\", \"env\": {\"A\": "
       "\"1\"}}");

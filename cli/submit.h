@@ -38,6 +38,10 @@ struct SubmitOptions {
   std::string again = {};  // number of a job whose spec is the new job's
   bool is_kept = false;    // never evicted
   bool may_be_infeasible = false;
+  std::string array = {};  // as 0-99%10
+  std::vector<std::string> after_ok = {};
+  std::vector<std::string> after_any = {};
+  std::vector<std::string> after_not_ok = {};
   bool is_process = false;
   bool is_waiting = false;
   OutputFormat format = OutputFormat::kTable;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "cli/array_text.h"
 
 namespace pipefill {
 namespace {
@@ -40,6 +41,10 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
       return "nodes refuse launches";
     case v1::PENDING_REASON_HELD:
       return "held by a user";
+    case v1::PENDING_REASON_DEPENDENCY:
+      return "waits for another job";
+    case v1::PENDING_REASON_ARRAY_THROTTLE:
+      return "other tasks of its array come first";
     default:
       return "";
   }
@@ -57,6 +62,10 @@ std::string Word(v1::EndCause cause) { return WordOf(v1::EndCause_Name(cause), "
 
 std::string Word(v1::PendingReasonCode reason) {
   return WordOf(v1::PendingReasonCode_Name(reason), "PENDING_REASON_");
+}
+
+std::string Word(v1::DependencyCondition condition) {
+  return WordOf(v1::DependencyCondition_Name(condition), "DEPENDENCY_CONDITION_");
 }
 
 std::string Word(v1::FillMode mode) { return WordOf(v1::FillMode_Name(mode), "FILL_MODE_"); }
@@ -139,6 +148,11 @@ std::string JobName(const v1::Job& job) {
   return program.substr(program.rfind('/') + 1);
 }
 
+std::string JobLabel(const v1::Job& job) {
+  if (job.array_id() == 0) return absl::StrCat(job.id());
+  return absl::StrCat(job.array_id(), "_", job.array_index());
+}
+
 std::string DeviceName(const std::string& node, const std::string& device) {
   return absl::StrCat(node, "/", device);
 }
@@ -146,6 +160,7 @@ std::string DeviceName(const std::string& node, const std::string& device) {
 std::string ShortDetail(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_PENDING) return PendingPhrase(job.pending_reason());
   if (job.state() != v1::JOB_STATE_RUNNING) return job.end_text();
+  if (job.has_array()) return ArrayProgress(job.array());
   if (job.cancel_requested()) return "cancel requested";
   const v1::Attempt* attempt = LastAttempt(job);
   if (attempt == nullptr) return "";

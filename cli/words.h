@@ -15,9 +15,10 @@
 
 namespace pipefill {
 
-std::string Word(v1::JobState state);            // "pending"
-std::string Word(v1::AttemptState state);        // "starting"
-std::string Word(v1::EndCause cause);            // "out_of_memory"
+std::string Word(v1::JobState state);      // "pending"
+std::string Word(v1::AttemptState state);  // "starting"
+std::string Word(v1::EndCause cause);      // "out_of_memory"
+std::string Word(v1::DependencyCondition condition);
 std::string Word(v1::PendingReasonCode reason);  // "no_main_job"
 std::string Word(v1::FillMode mode);             // "report"
 std::string Word(v1::BubbleClass bubble_class);  // "middle"
@@ -41,6 +42,8 @@ const v1::Attempt* LastAttempt(const v1::Job& job);
 // Name of the job, or of its program if it has none.
 std::string JobName(const v1::Job& job);
 // "node1/cpu0".
+// "12", or "12_7" for a task of an array: what commands take for it.
+std::string JobLabel(const v1::Job& job);
 std::string DeviceName(const std::string& node, const std::string& device);
 // Why the job is in its state, in a few words for a column of a table; "" if the state says it all.
 std::string ShortDetail(const v1::Job& job);

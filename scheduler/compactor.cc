@@ -18,7 +18,7 @@ void Compactor::Start() {
 void Compactor::OnCommitted(ClusterState& state) {
   if (dependencies_.snapshots == nullptr || is_writing_) return;
   const JobCounts counts = state.counts();
-  const int64_t jobs = counts.pending + counts.running + counts.ended;
+  const int64_t jobs = counts.pending + counts.running + counts.ended + counts.arrays;
   if (tail() < std::max(limits_.snapshot_every, jobs / 4)) return;
   if (dependencies_.clock.Now() < not_before_) return;
   is_writing_ = true;

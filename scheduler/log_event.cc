@@ -79,6 +79,10 @@ void Log(const HistoryDropped& e) {
                e.jobs.back());
 }
 
+void Log(const ArrayAdmitted& e) {
+  spdlog::info("array_admitted job={} first={} end={}", e.array, e.first, e.end);
+}
+
 void Log(const AgentRegistered& e) {
   spdlog::info("agent_registered node={} version={} devices={} live_attempts={}", e.node, e.version,
                e.devices.size(), e.live_attempts.size());

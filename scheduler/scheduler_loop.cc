@@ -16,6 +16,8 @@ namespace {
 
 // After a plan that took t, the next one is at least this many t later.
 constexpr int kPlanRest = 4;
+// Tasks of arrays that become jobs before one plan.
+constexpr int64_t kAdmitMax = 10'000;
 
 absl::Status StaleStream() {
   return absl::AbortedError("this stream is not the agent's current one; dial again");
@@ -149,14 +151,17 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
 
 void SchedulerLoop::Handle(WaitRequest request) {
   const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
-  if (job.ok() && !IsTerminal((*job)->phase)) {
+  const std::optional<TaskPlace> task = FindTask(state_.jobs(), request.job);
+  const bool is_open_task = task.has_value() && task->result() == TaskResult::kNone;
+  if (is_open_task || (job.ok() && !IsTerminal((*job)->phase))) {
     absl::Status added = waiters_.Add(request.wait, request.job, request.answer);
     if (added.ok()) return;
     batch_.answers.push_back([answer = std::move(request.answer), added] { answer(added); });
     return;
   }
   batch_.answers.push_back(
-      [answer = std::move(request.answer), status = job.status()] { answer(status); });
+      [answer = std::move(request.answer),
+       status = task.has_value() ? absl::OkStatus() : job.status()] { answer(status); });
 }
 
 void SchedulerLoop::Handle(EndWait request) {
@@ -226,9 +231,7 @@ absl::Status SchedulerLoop::Admit(const Event& event) {
   LogEvent(event);
   batch_.is_changed = true;
   is_plan_stale_ = true;
-  if (const auto* ended = std::get_if<AttemptEnded>(&event)) AnswerWaiters(ended->attempt.job);
-  if (const auto* cancel = std::get_if<CancelRequested>(&event)) AnswerWaiters(cancel->job);
-  if (const auto* expired = std::get_if<StartExpired>(&event)) AnswerWaiters(expired->job);
+  for (JobId job : state_.TakeEnded()) AnswerWaiters(job);
   return absl::OkStatus();
 }
 
@@ -238,7 +241,6 @@ void SchedulerLoop::Carry(Decision decision) {
 }
 
 void SchedulerLoop::AnswerWaiters(JobId id) {
-  if (!IsTerminal((*state_.FindJob(id))->phase)) return;
   for (Waiters::Answer& answer : waiters_.TakeAll(id)) {
     batch_.answers.push_back([answer = std::move(answer)] { answer(absl::OkStatus()); });
   }
@@ -308,6 +310,7 @@ Plan SchedulerLoop::MakePlan() {
 void SchedulerLoop::RunPlan() {
   const Instant start = dependencies_.clock.Now();
   time_ = {start, dependencies_.clock.WallNow()};
+  AdmitTasks();
   auto plan = std::make_shared<const Plan>(MakePlan());
   Carry(*plan);
   batch_.is_changed =
@@ -317,6 +320,12 @@ void SchedulerLoop::RunPlan() {
   const Instant end = dependencies_.clock.Now();
   plan_not_before_ = end + (end - start) * kPlanRest;
   if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
+  // Placed tasks have made room for others of their array.
+  if (!state_.DueTasks(1).empty()) ArmPlanTimer(plan_not_before_);
+}
+
+void SchedulerLoop::AdmitTasks() {
+  for (const ArrayAdmitted& admitted : state_.DueTasks(kAdmitMax)) CHECK(Admit(admitted).ok());
 }
 
 void SchedulerLoop::Carry(const Plan& plan) {

@@ -122,6 +122,8 @@ class SchedulerLoop {
   absl::Status CheckStart(const JobSpec& spec) const;
   // The outcome of a verb for one job; carries it out.
   JobOutcome Control(JobId job, JobVerb verb, const std::string& reason);
+  // Of a task that is no job yet; `not_found`: if it is none.
+  JobOutcome CancelLaterTask(JobId job, const absl::Status& not_found);
   absl::Status MoveJob(const MoveRequest& request);
   absl::StatusOr<MainJobSettings> Update(const MainJobChange& change);
   // Checks and applies; what must be written or answered is added to the batch.
@@ -151,6 +153,8 @@ class SchedulerLoop {
   // Plans if something has changed, but so that planning takes at most a fifth of the loop's time.
   void PlanIfDue();
   void RunPlan();
+  // Makes jobs of the tasks that a plan may place.
+  void AdmitTasks();
   Plan MakePlan();
   void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);

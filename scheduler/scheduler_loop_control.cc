@@ -34,12 +34,29 @@ void SchedulerLoop::Handle(ControlRequest request) {
 
 JobOutcome SchedulerLoop::Control(JobId id, JobVerb verb, const std::string& reason) {
   const absl::StatusOr<const Job*> job = state_.FindJob(id);
+  if (!job.ok() && verb == JobVerb::kCancel) return CancelLaterTask(id, job.status());
   if (!job.ok()) return RefusedOutcome(id, job.status());
   JobOutcome outcome = OutcomeOf(**job, verb);
   if (outcome.code != JobOutcome::Code::kDone) return outcome;
   CHECK(Admit(EventOf(verb, id, reason)).ok());
   if (verb == JobVerb::kHold || verb == JobVerb::kRelease) return outcome;
   for (Action& action : ActionsForStop(state_, id)) batch_.actions.push_back(std::move(action));
+  return outcome;
+}
+
+JobOutcome SchedulerLoop::CancelLaterTask(JobId id, const absl::Status& not_found) {
+  const std::optional<TaskPlace> task = FindTask(state_.jobs(), id);
+  if (!task.has_value()) return RefusedOutcome(id, not_found);
+  JobOutcome outcome{.job = id, .phase = JobPhase::kCancelled};
+  if (task->result() == TaskResult::kCancelled) {
+    outcome.code = JobOutcome::Code::kUnchanged;
+    outcome.text = "was cancelled before";
+    return outcome;
+  }
+  const absl::Status admitted = Admit(CancelRequested{id});
+  if (!admitted.ok()) return RefusedOutcome(id, admitted);
+  outcome.code = JobOutcome::Code::kDone;
+  outcome.text = "cancelled";
   return outcome;
 }
 

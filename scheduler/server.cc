@@ -48,6 +48,8 @@ scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   limits.fair_half_life = settings.fair_half_life;
   limits.refusals = settings.refusals;
   limits.eviction_hold = settings.eviction_hold;
+  limits.array_window = settings.array_window;
+  limits.array_history_max = settings.array_history_max;
   return limits;
 }
 
@@ -154,7 +156,8 @@ struct Server::Parts {
         users({dependencies.clock, *events, loop, board, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
                           .spec_max_bytes = settings.spec_max_bytes,
-                          .default_min_runtime = settings.min_runtime},
+                          .default_min_runtime = settings.min_runtime,
+                          .array_tasks_max = settings.array_tasks_max},
                .version = kVersion,
                .policy = settings.policy,
                .history_keep = settings.history_keep,

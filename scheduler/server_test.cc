@@ -136,6 +136,43 @@ TEST_F(ServerTest, JobGoesFromSubmissionThroughAgentToItsEnd) {
   EXPECT_EQ(Get(id).attempts(0).progress().units(), 12);
 }
 
+TEST_F(ServerTest, ArrayIsOneLineAndItsTasksAreListedByItsId) {
+  ScriptedAgent agent(server_->address(), {});
+  v1::SubmitJobRequest request = RequestFor("/bin/true");
+  request.mutable_spec()->mutable_array()->set_throttle(1);
+  v1::IndexRange* range = request.mutable_spec()->mutable_array()->add_ranges();
+  range->set_first(5);
+  range->set_last(7);
+  v1::SubmitJobResponse submitted;
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::SubmitJob, request, &submitted).ok());
+  const auto launch = agent.NextCommand();
+  ASSERT_TRUE(launch.has_value() && launch->has_launch());
+  EXPECT_EQ(launch->launch().spec().env().at("PIPEFILL_ARRAY_INDEX"), "5");
+  agent.SendStarted(launch->launch().key());
+  ASSERT_TRUE(agent.Settle());
+  Restart();
+
+  v1::ListJobsRequest list;
+  v1::ListJobsResponse response;
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, list, &response).ok());
+  ASSERT_EQ(response.jobs_size(), 1);
+  EXPECT_EQ(response.jobs(0).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(response.jobs(0).array().running(), 1);
+  EXPECT_EQ(response.jobs(0).array().later(), 2);
+  list.set_array_id(submitted.job_id());
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, list, &response).ok());
+  ASSERT_EQ(response.jobs_size(), 1);
+  EXPECT_EQ(response.jobs(0).array_index(), 5);
+
+  const v1::Job later = Get(submitted.job_id() + 3);
+  EXPECT_EQ(later.array_index(), 7);
+  EXPECT_EQ(later.pending_reason(), v1::PENDING_REASON_ARRAY_THROTTLE);
+  v1::Job cancelled;
+  ASSERT_TRUE(Cancel(later.id(), &cancelled).ok());
+  EXPECT_EQ(cancelled.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(Get(submitted.job_id()).array().cancelled(), 1);
+}
+
 // --- Users ---
 
 TEST_F(ServerTest, SameKeyGivesTheSameJob) {

@@ -10,6 +10,7 @@
 #include "common/quantity.h"
 #include "common/status.h"
 #include "planner/policies/by_name.h"
+#include "scheduler/core/array.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -96,6 +97,16 @@ absl::Status ReadStore(const v1::SchedulerConfig& config, Settings* settings) {
                           settings->jobs_max));
 }
 
+absl::Status ReadArrays(const v1::SchedulerConfig& config, Settings* settings) {
+  RETURN_IF_ERROR(
+      ReadCount("array_tasks_max", config.array_tasks_max(), &settings->array_tasks_max));
+  RETURN_IF_ERROR(ReadCount("array_window", config.array_window(), &settings->array_window));
+  RETURN_IF_ERROR(
+      ReadCount("array_history_max", config.array_history_max(), &settings->array_history_max));
+  if (settings->array_tasks_max <= kArrayTasksCap) return absl::OkStatus();
+  return Bad("array_tasks_max", absl::StrCat("is at most ", kArrayTasksCap));
+}
+
 absl::Status CheckLogLevel(const std::string& level) {
   if (level == "error" || level == "warn" || level == "info" || level == "debug") {
     return absl::OkStatus();
@@ -178,6 +189,7 @@ absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config, const R
   RETURN_IF_ERROR(
       ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
   RETURN_IF_ERROR(ReadStore(config, &settings));
+  RETURN_IF_ERROR(ReadArrays(config, &settings));
   if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
   RETURN_IF_ERROR(CheckListen(settings.listen));
   RETURN_IF_ERROR(CheckTimes(settings));

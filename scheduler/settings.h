@@ -38,6 +38,9 @@ struct Settings {
   absl::Duration eviction_hold = absl::Seconds(30);
   RefusalLimits refusals = {};
   std::string fallback_policy = "fifo";
+  int64_t array_tasks_max = 100'000;
+  int64_t array_window = 256;
+  int64_t array_history_max = 1'000;
 };
 
 // InvalidArgument; the text begins with the field. `read` reads the scripts that policies name.

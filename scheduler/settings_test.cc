@@ -66,6 +66,9 @@ TEST(SettingsTest, EachBadValueIsNamed) {
       {"history_jobs_max: ", [](auto* c) { c->set_history_jobs_max(1'000'000); }},
       {"snapshot_every: ", [](auto* c) { c->set_snapshot_every(-1); }},
       {"disk_reserve: ", [](auto* c) { c->set_disk_reserve("some"); }},
+      {"array_tasks_max: ", [](auto* c) { c->set_array_tasks_max(1'000'001); }},
+      {"array_window: ", [](auto* c) { c->set_array_window(-1); }},
+      {"array_history_max: ", [](auto* c) { c->set_array_history_max(-1); }},
       {"policy: ", [](auto* c) { c->set_policy("lifo"); }},
       {"log_level: ", [](auto* c) { c->set_log_level("loud"); }},
   };

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "common/text.h"
 #include "scheduler/convert/profile.h"
+#include "scheduler/convert/ties.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/tenant_table.h"
 
@@ -129,6 +130,8 @@ JobSpec FromProto(const v1::JobSpec& from) {
           .min_runtime = absl::Nanoseconds(from.min_runtime_ns()),
           .is_evictable = !from.not_evictable(),
           .may_be_infeasible = from.allow_infeasible(),
+          .array = from.has_array() ? std::optional(FromProto(from.array())) : std::nullopt,
+          .dependencies = DependenciesOf(from),
           .max_runtime = from.max_runtime_ns() == 0
                              ? std::nullopt
                              : std::optional(absl::Nanoseconds(from.max_runtime_ns())),
@@ -214,6 +217,10 @@ v1::JobSpec ToProto(const JobSpec& from) {
   for (const auto& [key, value] : from.labels) (*to.mutable_labels())[key] = value;
   to.set_start_before_unix_ns(UnixNs(from.start_before));
   to.set_hold(from.is_held);
+  if (from.array.has_value()) *to.mutable_array() = ToProto(*from.array);
+  for (const Dependency& dependency : from.dependencies) {
+    *to.add_dependencies() = ToProto(dependency);
+  }
   return to;
 }
 

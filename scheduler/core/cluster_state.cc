@@ -91,10 +91,12 @@ const LiveAttempts& ClusterState::LiveAttemptsOf(const std::string& node) const 
 
 JobCounts ClusterState::counts() const {
   const auto ended = static_cast<int64_t>(ended_.size());
+  const auto arrays = static_cast<int64_t>(ties_.open_arrays.size());
   return {.pending = waiting_.size(),
           .held = waiting_.held(),
-          .running = jobs_.size() - waiting_.size() - ended,
-          .ended = ended};
+          .running = jobs_.size() - waiting_.size() - ended - arrays,
+          .ended = ended,
+          .arrays = arrays};
 }
 
 ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
@@ -106,7 +108,10 @@ ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
     }
   }
   snapshot.pending.reserve(waiting_.open().size());
-  for (JobId id : waiting_.open()) snapshot.pending.push_back(*SnapshotPending(id, time));
+  for (JobId id : waiting_.open()) {
+    std::optional<PendingJob> pending = SnapshotPending(id, time);
+    if (pending.has_value()) snapshot.pending.push_back(*std::move(pending));
+  }
   snapshot.tenants = tenants_.Snapshot(time.wall);
   return snapshot;
 }
@@ -122,6 +127,7 @@ std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, 
 std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
   if (!waiting_.open().contains(id)) return std::nullopt;
   const Job& job = *jobs_.Find(id);
+  if (!IsInLine(jobs(), job)) return std::nullopt;
   PendingJob pending{.id = id,
                      .memory_bytes = job.memory_bytes,
                      .not_before = job.not_before,
@@ -203,11 +209,13 @@ std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
 
 void ClusterState::Apply(const Event& event, const EventTime& time) {
   std::visit([&](const auto& happened) { ApplyEvent(happened, time); }, event);
+  Settle(time);
 }
 
 void ClusterState::FinishReplay(Instant now) {
   // Those of the journal are of any age.
   refusals_.ClearAll();
+  TakeEnded();
   for (const auto& [node, live] : live_by_node_) {
     if (!live.empty()) nodes_.Expect(node, now);
   }
@@ -220,15 +228,18 @@ void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   if (job.phase == JobPhase::kPending) {
     waiting_.Remove(job);
     tenants_.AddPending(job.spec->tenant, -1);
+    if (job.is_task()) AddWaiting(job.array_of, -1);
   }
   job.phase = *next;
   if (job.phase == JobPhase::kPending) {
     waiting_.Add(job);
     tenants_.AddPending(job.spec->tenant, 1);
+    if (job.is_task()) AddWaiting(job.array_of, 1);
   }
   if (!IsTerminal(job.phase) || job.ended_at.has_value()) return;
   job.ended_at = time.wall;
   ended_.emplace(time.wall, job.id);
+  ties_.ended_now.push_back(job.id);
 }
 
 void ClusterState::TakeUpProfile(Job& job) const {
@@ -247,11 +258,12 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.submitted_at = time.wall;
   TakeUpProfile(job);
   if (!job.spec->profile.configurations.empty()) profiles_.OnGiven(job);
-  waiting_.Add(job);
+  if (!job.spec->array.has_value()) waiting_.Add(job);
   jobs_.Add(std::move(job));
   tenants_.AddPending(event.spec.tenant, 1);
   changes_.jobs.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
+  Tie(event.job, time);
 }
 
 void ClusterState::ApplyEvent(const EvictionRequested& event, const EventTime& time) {
@@ -358,10 +370,8 @@ void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*ti
 
 void ClusterState::ApplyEvent(const HistoryDropped& event, const EventTime& /*time*/) {
   for (JobId id : event.jobs) {
-    const Job& job = *jobs_.Find(id);
-    if (!job.key.empty()) jobs_by_key_.erase(job.key);
-    ended_.erase({*job.ended_at, id});
-    jobs_.Drop(id);
+    // A task leaves with its array.
+    if (const Job* job = jobs_.Find(id); job != nullptr) Drop(*job);
   }
 }
 

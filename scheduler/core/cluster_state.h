@@ -28,10 +28,12 @@
 #include "common/ids.h"
 #include "common/instant.h"
 #include "planner/snapshot.h"
+#include "scheduler/core/cluster_parts.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/job.h"
 #include "scheduler/core/job_machine.h"
 #include "scheduler/core/job_table.h"
+#include "scheduler/core/job_ties.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
 #include "scheduler/core/profile_book.h"
@@ -61,29 +63,9 @@ struct ClusterLimits {
   RefusalLimits refusals = {};
   // How long a place is kept for the job that tasks were evicted for.
   absl::Duration eviction_hold = absl::Seconds(30);
-};
-
-// What has changed, as far as plans are concerned, since it was last asked for.
-struct PlanChanges {
-  absl::btree_set<std::string> nodes;
-  absl::btree_set<JobId> jobs;
-};
-
-struct JobCounts {
-  int64_t pending = 0;
-  int64_t held = 0;     // of the pending ones
-  int64_t running = 0;  // with a live attempt
-  int64_t ended = 0;
-};
-
-// The durable state at one moment; never changes.
-struct DurableState {
-  JobTableView jobs;
-  JobId next_job_id;
-  Fence last_fence;
-  std::shared_ptr<const MainJobMap> main_jobs;
-  std::vector<TenantUsed> tenants;
-  std::vector<ProfileBook::Record> profiles;
+  // Tasks of one array that wait as jobs, and ended ones that keep a record.
+  int64_t array_window = 256;
+  int64_t array_history_max = 1'000;
 };
 
 // NotFound; says whether the job was there once. `last` is the newest id that was given.
@@ -98,7 +80,8 @@ class ClusterState {
       : limits_(limits),
         main_jobs_(limits.main_jobs_max),
         tenants_(limits.tenants, limits.fair_half_life),
-        refusals_(limits.refusals) {}
+        refusals_(limits.refusals),
+        ties_(limits.array_history_max) {}
 
   // Whether `event` may be applied. Codes: NotFound (no such job), FailedPrecondition (the state
   // forbids it), AlreadyExists (key in use), ResourceExhausted (a limit, named), Aborted (stale: a
@@ -129,6 +112,10 @@ class ClusterState {
 
   // Ended jobs that are to leave the history at `wall`, the oldest ends first, at most `limit`.
   std::vector<JobId> ExpiredJobs(absl::Time wall, size_t limit) const;
+  // Tasks that are to become jobs, in the order of their arrays, at most `limit` together.
+  std::vector<ArrayAdmitted> DueTasks(int64_t limit) const;
+  // Jobs that have ended since it was last asked, and tasks that ended before they were jobs.
+  std::vector<JobId> TakeEnded();
 
   JobId next_job_id() const { return JobId(jobs_.last_id().value() + 1); }
   // The key of the job's next attempt. REQUIRES: the job exists.
@@ -136,6 +123,7 @@ class ClusterState {
 
   // NotFound. Valid until the next Apply.
   absl::StatusOr<const Job*> FindJob(JobId id) const;
+  const JobTableView& jobs() const { return jobs_.view(); }
   // The job that was submitted with `key` (not empty); nullopt if none was. AlreadyExists if it was
   // submitted with another spec.
   absl::StatusOr<std::optional<JobId>> FindSubmission(const std::string& key,
@@ -209,6 +197,7 @@ class ClusterState {
   void ApplyEvent(const JobReleased& event, const EventTime& time);
   void ApplyEvent(const RequeueRequested& event, const EventTime& time);
   void ApplyEvent(const StartExpired& event, const EventTime& time);
+  void ApplyEvent(const ArrayAdmitted& event, const EventTime& time);
   void ApplyEvent(const AgentRegistered& event, const EventTime& time);
   void ApplyEvent(const AgentReported& event, const EventTime& time);
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
@@ -225,6 +214,15 @@ class ClusterState {
   // Moves the job, and keeps `waiting_` and `ended_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
   void RestoreLive(const Job& job, Instant now);
+  // Arrays and dependencies: cluster_state_ties.cc.
+  struct TieChanges;
+  void Tie(JobId job, const EventTime& time);
+  void CancelTasks(JobId array, const EventTime& time);
+  void SetTasksHeld(Job& array, bool is_held);
+  void AddWaiting(JobId array, int64_t change);
+  void Settle(const EventTime& time);
+  void Drop(const Job& job);
+  absl::Status RestoreTies(Job& job);
   // The profile of the job's next attempt.
   void TakeUpProfile(Job& job) const;
 
@@ -241,6 +239,7 @@ class ClusterState {
   ProfileBook profiles_;
   TenantTable tenants_;
   RefusalTable refusals_;
+  JobTies ties_;
   PlanChanges changes_;
 };
 

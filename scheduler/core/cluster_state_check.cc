@@ -53,6 +53,7 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const JobReleased&) { return absl::OkStatus(); },
           [&](const RequeueRequested&) { return absl::OkStatus(); },
           [&](const StartExpired&) { return absl::OkStatus(); },
+          [&](const ArrayAdmitted& e) { return CheckRoomFor(e.end - e.first); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -71,7 +72,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
   return std::visit(
       Overloaded{
           [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
-          [&](const CancelRequested& e) { return CheckInput(e.job, JobInput::kCancelRequested); },
+          [&](const CancelRequested& e) { return CheckCancel(e.job); },
           [&](const MoveRequested& e) { return CheckMove(e.job); },
           [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
           [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
@@ -83,6 +84,7 @@ absl::Status ClusterState::CheckReplay(const Event& event) const {
           [&](const JobReleased& e) { return CheckInput(e.job, JobInput::kReleased); },
           [&](const RequeueRequested& e) { return CheckInput(e.job, JobInput::kRequeueRequested); },
           [&](const StartExpired& e) { return CheckStartExpired(e.job); },
+          [&](const ArrayAdmitted& e) { return CheckAdmission(jobs(), e); },
           [&](const AgentRegistered&) { return absl::OkStatus(); },
           [&](const AgentReported&) { return absl::OkStatus(); },
           [&](const AgentDisconnected&) { return absl::OkStatus(); },
@@ -99,6 +101,12 @@ absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
                                          " is not the current one; drop it"));
 }
 
+absl::Status ClusterState::CheckCancel(JobId id) const {
+  const std::optional<TaskPlace> task = FindTask(jobs(), id);
+  if (jobs_.Find(id) == nullptr && task.has_value()) return CheckCancelTask(*task);
+  return CheckInput(id, JobInput::kCancelRequested);
+}
+
 absl::Status ClusterState::CheckInput(JobId id, JobInput input) const {
   ASSIGN_OR_RETURN(const Job* job, FindJob(id));
   return CheckWish(*job, input);
@@ -106,7 +114,8 @@ absl::Status ClusterState::CheckInput(JobId id, JobInput input) const {
 
 absl::Status ClusterState::CheckStartExpired(JobId id) const {
   ASSIGN_OR_RETURN(const Job* job, FindJob(id));
-  const bool is_meant = job->spec->start_before.has_value() && !job->has_started();
+  const bool is_meant =
+      job->spec->start_before.has_value() && !job->has_started() && !job->is_array();
   if (is_meant && NextPhase(job->phase, JobInput::kStartExpired).has_value()) {
     return absl::OkStatus();
   }
@@ -128,7 +137,7 @@ absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) cons
   if (!event.key.empty() && jobs_by_key_.contains(event.key)) {
     return absl::AlreadyExistsError(absl::StrCat("key \"", event.key, "\" is in use"));
   }
-  return absl::OkStatus();
+  return CheckTies(jobs(), event.spec);
 }
 
 absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
@@ -139,6 +148,7 @@ absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
 }
 
 absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
+  RETURN_IF_ERROR(CheckTies(jobs(), spec));
   const Device* largest = FindLargestDevice(nodes_);
   if (largest == nullptr || spec.may_be_infeasible || spec.memory_bytes <= largest->memory_bytes) {
     return absl::OkStatus();
@@ -152,7 +162,9 @@ absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
 absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {
   RETURN_IF_ERROR(CheckLive(event.victim));
   ASSIGN_OR_RETURN(const Job* beneficiary, FindJob(event.beneficiary));
-  if (beneficiary->phase == JobPhase::kPending && !beneficiary->is_held) return absl::OkStatus();
+  if (beneficiary->phase == JobPhase::kPending && !beneficiary->is_held) {
+    return CheckInLine(jobs(), *beneficiary);
+  }
   return absl::AbortedError(absl::StrCat(
       "job ", event.beneficiary.value(), " is ",
       beneficiary->is_held ? "held"
@@ -182,7 +194,7 @@ absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) cons
                                            job->id.value(), " with fence ",
                                            event.attempt.fence.value(), " is not the next one"));
   }
-  return absl::OkStatus();
+  return CheckInLine(jobs(), *job);
 }
 
 absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant now) const {

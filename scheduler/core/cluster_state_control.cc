@@ -15,6 +15,7 @@ void ClusterState::KeepWish(Job& job, Wish::Kind kind, const EventTime& time, st
 }
 
 void ClusterState::SetHeld(Job& job, bool is_held) {
+  if (job.is_array()) return SetTasksHeld(job, is_held);
   if (job.phase != JobPhase::kPending) {
     job.is_held = is_held;
     return;
@@ -28,8 +29,13 @@ void ClusterState::SetHeld(Job& job, bool is_held) {
 }
 
 void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& time) {
+  const Job* known = jobs_.Find(event.job);
+  // A task that is no job yet.
+  if (known == nullptr) return CancelTasks(event.job, time);
+  if (IsTerminal(known->phase)) return;  // cancelled already
   Job& job = jobs_.Edit(event.job);
   if (!job.is_cancel_requested) KeepWish(job, Wish::Kind::kCancel, time, event.reason);
+  if (job.is_array()) return CancelTasks(event.job, time);
   job.is_cancel_requested = true;
   Move(job, JobInput::kCancelRequested, time);
   if (HasLiveAttempt(job.phase)) Leave(job);

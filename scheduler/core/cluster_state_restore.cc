@@ -1,5 +1,6 @@
 // ClusterState and snapshots of it, and what leaves its history.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -66,6 +67,7 @@ DurableState ClusterState::Durable() {
 absl::Status ClusterState::RestoreJob(Job job, Instant now) {
   if (job.id.value() > kIdMax) return BadJob(job, "no store gives such ids");
   if (job.id <= jobs_.last_id()) return BadJob(job, "jobs are not in the order of their ids");
+  RETURN_IF_ERROR(RestoreTies(job));
   RETURN_IF_ERROR(CheckAttempts(job));
   if (!job.key.empty() && !jobs_by_key_.emplace(job.key, job.id).second) {
     return BadJob(job, "its key is that of another job");
@@ -111,6 +113,7 @@ absl::Status ClusterState::RestoreCounters(JobId next_job_id, Fence last_fence) 
   if (next_job_id <= jobs_.last_id() || next_job_id.value() > kIdMax || last_fence < last_fence_) {
     return absl::DataLossError("a job has an id or a fence that was never given");
   }
+  RETURN_IF_ERROR(CheckArrays(jobs(), ties_.open_arrays, next_job_id));
   jobs_.SkipTo(JobId(next_job_id.value() - 1));
   last_fence_ = last_fence;
   return absl::OkStatus();
@@ -118,12 +121,14 @@ absl::Status ClusterState::RestoreCounters(JobId next_job_id, Fence last_fence) 
 
 std::vector<JobId> ClusterState::ExpiredJobs(absl::Time wall, size_t limit) const {
   std::vector<JobId> expired;
+  const absl::btree_set<JobId>& tasks = ties_.history.surplus();
+  std::copy_n(tasks.begin(), std::min(limit, tasks.size()), std::back_inserter(expired));
   const absl::Time oldest_kept = wall - limits_.history_keep;
   auto surplus = static_cast<int64_t>(ended_.size()) - limits_.history_jobs_max;
   for (const auto& [ended_at, id] : ended_) {
     const bool is_surplus = surplus-- > 0;
     if (expired.size() >= limit || (!is_surplus && ended_at >= oldest_kept)) break;
-    expired.push_back(id);
+    if (!tasks.contains(id)) expired.push_back(id);
   }
   std::sort(expired.begin(), expired.end());
   return expired;

@@ -17,6 +17,7 @@ bool IsDurable(const Event& event) {
                         [](const JobReleased&) { return true; },
                         [](const RequeueRequested&) { return true; },
                         [](const StartExpired&) { return true; },
+                        [](const ArrayAdmitted&) { return true; },
                         [](const AgentRegistered&) { return false; },
                         [](const AgentReported&) { return false; },
                         [](const AgentDisconnected&) { return false; },

@@ -10,6 +10,7 @@
 #ifndef SCHEDULER_CORE_EVENT_H_
 #define SCHEDULER_CORE_EVENT_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -108,6 +109,15 @@ struct HistoryDropped {
   std::vector<JobId> jobs;  // not empty
 };
 
+// Tasks of an array become jobs: those at the places [first, end) that have not been cancelled.
+struct ArrayAdmitted {
+  JobId array;
+  int64_t first = 0;
+  int64_t end = 0;
+
+  friend bool operator==(const ArrayAdmitted&, const ArrayAdmitted&) = default;
+};
+
 // --- Soft ---
 
 // An agent has dialled in and said what it has.
@@ -138,10 +148,11 @@ struct AgentLost {
   std::string node;
 };
 
-using Event = std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested,
-                           AttemptPlaced, AttemptStarted, AttemptEnded, MainJobUpdated,
-                           HistoryDropped, JobHeld, JobReleased, RequeueRequested, StartExpired,
-                           AgentRegistered, AgentReported, AgentDisconnected, AgentLost>;
+using Event =
+    std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested, AttemptPlaced,
+                 AttemptStarted, AttemptEnded, MainJobUpdated, HistoryDropped, JobHeld, JobReleased,
+                 RequeueRequested, StartExpired, ArrayAdmitted, AgentRegistered, AgentReported,
+                 AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

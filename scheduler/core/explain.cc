@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/quantity.h"
 #include "planner/feasibility.h"
+#include "scheduler/core/job_ties.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -186,6 +187,8 @@ std::string ExplainJobEnd(const Job& job) {
     if (job.attempts.empty()) return text;
     return absl::StrCat(text, "; its last attempt: ", ExplainEnd(job.attempts.back().end));
   }
+  if (job.lost_dependency.has_value()) return ExplainLostDependency(job);
+  if (job.is_array()) return DescribeArrayEnd(*job.spec->array, *job.tasks);
   if (job.attempts.empty()) return "cancelled before it started";
   const std::string end = ExplainEnd(job.attempts.back().end);
   switch (job.phase) {

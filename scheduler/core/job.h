@@ -21,6 +21,9 @@
 #include "common/instant.h"
 #include "planner/profile.h"
 #include "planner/snapshot.h"
+#include "scheduler/core/array.h"
+#include "scheduler/core/boxed.h"
+#include "scheduler/core/dependency.h"
 #include "scheduler/core/job_machine.h"
 
 namespace pipefill::scheduler {
@@ -48,11 +51,14 @@ struct JobSpec {
   std::optional<absl::Time> deadline = std::nullopt;
   absl::Duration min_runtime = absl::ZeroDuration();  // an attempt is not evicted before
   bool is_evictable = true;
-  bool may_be_infeasible = false;  // waits, even if no device is large enough
+  bool may_be_infeasible = false;                 // waits, even if no device is large enough
+  std::optional<ArraySpec> array = std::nullopt;  // one task for each index
+  std::vector<Dependency> dependencies = {};      // it starts when all of them hold
   // Agents stop attempts that have run for so long; the job has failed then.
   std::optional<absl::Duration> max_runtime = std::nullopt;
   std::map<std::string, std::string> labels = {};  // CheckLabels accepts them
-  // By the wall clock: if no attempt has started by then, the job has failed.
+  // By the wall clock: if no attempt has started by then, the job has failed. Of an array, each
+  // task by itself.
   std::optional<absl::Time> start_before = std::nullopt;
   bool is_held = false;  // when it is submitted
 
@@ -179,7 +185,7 @@ inline constexpr int64_t kUnitsToSettle = 64;
 struct Job {
   JobId id;
   std::string key;  // given by the client; may be empty
-  // Never changes. Shared with the published views.
+  // Never changes. Shared with the published views, and by an array with its tasks.
   std::shared_ptr<const JobSpec> spec;
   JobPhase phase = JobPhase::kPending;
   bool is_cancel_requested = false;
@@ -201,6 +207,12 @@ struct Job {
   std::optional<Reservation> reserved;
   // Launches that nodes refused, since one was accepted.
   int32_t refusals = 0;
+  int32_t array_index = 0;  // with array_of
+  JobId array_of;           // the array that it is a task of; 0 = none
+  // Of an array; it has no attempts itself.
+  Boxed<ArrayTasks> tasks = {};
+  // Why it was cancelled, if it was for that.
+  Boxed<LostDependency> lost_dependency = {};
   absl::Time submitted_at;
   std::optional<absl::Time> ended_at;
   std::vector<Attempt> attempts;  // oldest first
@@ -221,6 +233,8 @@ struct Job {
     return is_cancel_requested || move_to.has_value() || live_attempt().evicted_for.has_value() ||
            live_attempt().is_requeued;
   }
+  bool is_array() const { return tasks.has_value(); }
+  bool is_task() const { return array_of != JobId(); }
 
   // Compares specs by identity, not by content.
   friend bool operator==(const Job&, const Job&) = default;

@@ -55,6 +55,9 @@ std::string WhyUnchanged(const Job& job, JobVerb verb) {
   switch (verb) {
     case JobVerb::kCancel:
       if (job.phase == JobPhase::kCancelled) return "was cancelled before";
+      if (job.is_array() && !IsTerminal(job.phase) && job.is_cancel_requested) {
+        return "is being cancelled already";
+      }
       return job.phase == JobPhase::kStopping ? "is being cancelled already" : "";
     case JobVerb::kHold:
       return !IsTerminal(job.phase) && job.is_held ? "is held already" : "";
@@ -73,6 +76,9 @@ std::string DoneText(const Job& job, JobVerb verb) {
   const bool is_live = HasLiveAttempt(job.phase);
   switch (verb) {
     case JobVerb::kCancel:
+      if (job.is_array() && job.tasks->in_flight() > job.tasks->waiting()) {
+        return "is being cancelled: its tasks are being stopped";
+      }
       return is_live ? absl::StrCat("is being cancelled: ", StoppingText(job)) : "cancelled";
     case JobVerb::kHold:
       if (!is_live) return "held";

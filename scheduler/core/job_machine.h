@@ -1,6 +1,8 @@
 // The states of a fill job, and what moves it from one to the next: one table, which is both the
 // drawing and the code. The only place that says which moves exist.
 //
+// An array is kPending until all its tasks have ended: it has no attempts itself.
+//
 // kStarting, kRunning and kStopping have one live attempt, the other phases have none. Terminal is
 // terminal: kSucceeded, kFailed and kCancelled are never left. That a job is held is no phase: it
 // is so while it waits, and also while it runs.
@@ -35,22 +37,25 @@ inline constexpr std::array kAllJobPhases = {
 enum class JobInput {
   kPlaced,
   kStarted,
-  kCancelRequested,
+  kCancelRequested,  // also: its tasks were cancelled, or what it depends on ended otherwise
   kHeld,
   kReleased,
   kRequeueRequested,
-  kStartExpired,  // it was to have started by now
-  kSucceeded,     // the attempt exited with 0
-  kFailedRetry,   // the attempt failed by itself; retries are left
-  kFailedFinal,   // the attempt failed by itself; none are left, or none would help
-  kStopped,       // the agent stopped the attempt; the user may have asked for it
-  kLost,          // with its agent, or its node refused it, or it made way: no failure of its own
+  kStartExpired,    // it was to have started by now
+  kSucceeded,       // the attempt exited with 0
+  kFailedRetry,     // the attempt failed by itself; retries are left
+  kFailedFinal,     // the attempt failed by itself; none are left, or none would help
+  kStopped,         // the agent stopped the attempt; the user may have asked for it
+  kLost,            // with its agent, or its node refused it, or it made way: no failure of its own
+  kTasksSucceeded,  // of an array: all of them
+  kTasksFailed,     // of an array: one or more of them
 };
 inline constexpr std::array kAllJobInputs = {
-    JobInput::kPlaced,       JobInput::kStarted,   JobInput::kCancelRequested,
-    JobInput::kHeld,         JobInput::kReleased,  JobInput::kRequeueRequested,
-    JobInput::kStartExpired, JobInput::kSucceeded, JobInput::kFailedRetry,
-    JobInput::kFailedFinal,  JobInput::kStopped,   JobInput::kLost};
+    JobInput::kPlaced,         JobInput::kStarted,    JobInput::kCancelRequested,
+    JobInput::kHeld,           JobInput::kReleased,   JobInput::kRequeueRequested,
+    JobInput::kStartExpired,   JobInput::kSucceeded,  JobInput::kFailedRetry,
+    JobInput::kFailedFinal,    JobInput::kStopped,    JobInput::kLost,
+    JobInput::kTasksSucceeded, JobInput::kTasksFailed};
 
 // What an input does to a job in a phase: the named moves.
 enum class JobEdge {
@@ -91,6 +96,8 @@ inline constexpr auto kJobTable = [] {
       /* kFailedFinal      */ {kNone,   kFail,    kFail,    kCancel,  kNone,     kNone,   kNone},
       /* kStopped          */ {kNone,   kRequeue, kRequeue, kCancel,  kNone,     kNone,   kNone},
       /* kLost             */ {kNone,   kRequeue, kRequeue, kCancel,  kNone,     kNone,   kNone},
+      /* kTasksSucceeded   */ {kSucceed, kNone,   kNone,    kNone,    kNone,     kNone,   kNone},
+      /* kTasksFailed      */ {kFail,   kNone,    kNone,    kNone,    kNone,     kNone,   kNone},
   }};
 }();
 // clang-format on

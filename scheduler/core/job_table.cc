@@ -1,5 +1,6 @@
 #include "scheduler/core/job_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -84,8 +85,8 @@ const Job* JobTableView::FindAtOrAbove(JobId id) const {
 }
 
 void JobTable::Add(Job job) {
-  CHECK(job.id > last_id());
-  view_.last_id_ = job.id;
+  CHECK(Find(job.id) == nullptr);
+  view_.last_id_ = std::max(view_.last_id_, job.id);
   JobTableView::Segment& segment = EditSegment(job.id);
   JobTableView::Chunk& chunk = EditChunk(segment, job.id);
   JobTableView::Place& place = chunk.places[PlaceIndexOf(job.id)];

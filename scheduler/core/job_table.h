@@ -69,12 +69,13 @@ class JobTable {
   JobId last_id() const { return view_.last_id(); }
   // Valid until the next change.
   const Job* Find(JobId id) const { return view_.Find(id); }
+  const JobTableView& view() const { return view_; }
 
-  // REQUIRES: job.id is larger than last_id().
+  // REQUIRES: job.id is larger than last_id(), or was passed over by SkipTo.
   void Add(Job job);
   // The ids up to `id` count as given. REQUIRES: not less than last_id().
   void SkipTo(JobId id);
-  // The job, for changing; valid until the next call of any other function. REQUIRES: it exists.
+  // The job, for changing; valid until it is dropped, or the next Snapshot. REQUIRES: it exists.
   Job& Edit(JobId id);
   // REQUIRES: it exists.
   void Drop(JobId id);

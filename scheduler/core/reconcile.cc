@@ -38,8 +38,14 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
 
 LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
   const Configuration* chosen = job.profile.profile->Find(job.live_attempt().configuration);
-  return {job.live_key(),   device,           job.spec,
-          job.memory_bytes, job.submitted_at, chosen ? std::optional(*chosen) : std::nullopt};
+  return {.attempt = job.live_key(),
+          .device = device,
+          .spec = job.spec,
+          .memory_bytes = job.memory_bytes,
+          .job_submitted_at = job.submitted_at,
+          .configuration = chosen ? std::optional(*chosen) : std::nullopt,
+          .array_of = job.array_of,
+          .array_index = job.array_index};
 }
 
 // The command to make way, if the job's attempt is to: its user wants it elsewhere or waiting
@@ -124,6 +130,19 @@ std::vector<Action> ForgetJob(const Job& job, const std::string& heard) {
   return actions;
 }
 
+// What the cancellation of the array leads to, task by task.
+std::vector<Action> ActionsForTasks(const ClusterState& state, const Job& array) {
+  std::vector<Action> actions;
+  for (int64_t place = 0; place < array.tasks->next(); ++place) {
+    const absl::StatusOr<const Job*> task = state.FindJob(TaskIdOf(array.id, place));
+    if (!task.ok()) continue;
+    for (Action& action : ActionsForStop(state, (*task)->id)) {
+      actions.push_back(std::move(action));
+    }
+  }
+  return actions;
+}
+
 }  // namespace
 
 Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
@@ -201,7 +220,9 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
 }
 
 std::vector<Action> ActionsForStop(const ClusterState& state, JobId id) {
+  if (!state.FindJob(id).ok()) return {};  // a task that was no job yet
   const Job& job = **state.FindJob(id);
+  if (job.is_array()) return ActionsForTasks(state, job);
   // It was waiting for another attempt.
   if (IsTerminal(job.phase)) return ForgetJob(job, "");
   if (!HasLiveAttempt(job.phase)) return {};

@@ -50,7 +50,7 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
 Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
 // What the user's cancellation, or his wish to have it wait again, leads to, or that it had not
-// started in time. REQUIRES: the event is applied.
+// started in time; of an array, for all its tasks. REQUIRES: the event is applied.
 std::vector<Action> ActionsForStop(const ClusterState& state, JobId job);
 // What the user's wish to move it, or its eviction, leads to. REQUIRES: the event is applied.
 Action ActionToMakeWay(const ClusterState& state, JobId job);

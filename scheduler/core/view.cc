@@ -13,7 +13,7 @@ template <typename Next>
 JobPage PageFrom(const Job* job, const JobPageRequest& request, const Next& next) {
   JobPage page;
   for (size_t looks = 0; job != nullptr; job = next(job->id), ++looks) {
-    const bool is_taken = request.filter.Takes(*job);
+    const bool is_taken = job->array_of == request.array && request.filter.Takes(*job);
     if (looks >= request.looks_max || (is_taken && page.jobs.size() == request.limit)) {
       page.next_cursor = job->id;
       break;
@@ -32,10 +32,15 @@ absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
 }
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
-  const JobId newest = view.jobs.last_id();
+  JobId newest = view.jobs.last_id();
+  const Job* array = view.jobs.Find(request.array);
+  if (array != nullptr && array->is_array()) newest = TaskIdOf(array->id, array->tasks->size() - 1);
   const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
-  return PageFrom(job, request,
-                  [&](JobId id) { return view.jobs.FindAtOrBelow(JobId(id.value() - 1)); });
+  return PageFrom(job, request, [&](JobId id) -> const Job* {
+    const Job* next = view.jobs.FindAtOrBelow(JobId(id.value() - 1));
+    const bool is_behind = next != nullptr && request.array != JobId() && next->id <= request.array;
+    return is_behind ? nullptr : next;
+  });
 }
 
 JobPage ListJobsFromOldest(const ClusterView& view, const JobPageRequest& request) {

@@ -62,6 +62,7 @@ struct JobPageRequest {
   size_t limit = 100;  // > 0
   JobId cursor;        // 0 = from the newest; else next_cursor of the page before
   JobFilter filter = {};
+  JobId array = {};  // only its tasks that have a record; 0 = all jobs but tasks of arrays
   // Jobs that are looked at for one page: a filter may take few of many.
   size_t looks_max = 50'000;
 };

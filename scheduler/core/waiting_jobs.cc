@@ -3,6 +3,7 @@
 namespace pipefill::scheduler {
 
 void WaitingJobs::Add(const Job& job) {
+  if (job.is_array()) return;
   (job.is_held ? held_ : open_).insert(job.id);
   const std::optional<absl::Time>& limit = job.spec->start_before;
   if (limit.has_value() && !job.has_started()) start_limits_.emplace(*limit, job.id);

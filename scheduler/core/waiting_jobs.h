@@ -20,7 +20,8 @@ namespace pipefill::scheduler {
 
 class WaitingJobs {
  public:
-  // The job waits from now on, held or not as it says; it does not any more.
+  // The job waits from now on, held or not as it says; it does not any more. An array is left out:
+  // its tasks wait.
   void Add(const Job& job);
   void Remove(const Job& job);
 

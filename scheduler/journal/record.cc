@@ -103,6 +103,13 @@ void Fill(const StartExpired& event, v1::JournalRecord* record) {
   record->mutable_start_expired()->set_job_id(event.job.value());
 }
 
+void Fill(const ArrayAdmitted& event, v1::JournalRecord* record) {
+  v1::ArrayAdmittedRecord* to = record->mutable_array_admitted();
+  to->set_job_id(event.array.value());
+  to->set_first(event.first);
+  to->set_end(event.end);
+}
+
 void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentReported&, v1::JournalRecord*) { CHECK(false); }
 void Fill(const AgentDisconnected&, v1::JournalRecord*) { CHECK(false); }
@@ -186,6 +193,11 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{ReadWish<RequeueRequested>(record.requeue_requested()), wall};
     case v1::JournalRecord::kStartExpired:
       return DecodedRecord{StartExpired{JobId(record.start_expired().job_id())}, wall};
+    case v1::JournalRecord::kArrayAdmitted:
+      return DecodedRecord{
+          ArrayAdmitted{JobId(record.array_admitted().job_id()), record.array_admitted().first(),
+                        record.array_admitted().end()},
+          wall};
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }

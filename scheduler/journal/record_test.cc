@@ -31,6 +31,9 @@ TEST(RecordTest, SubmissionSurvives) {
   spec.min_runtime = absl::Seconds(5);
   spec.is_evictable = false;
   spec.may_be_infeasible = true;
+  spec.array = ArraySpec{.ranges = {{0, 9, 3}, {20, 20, 1}}, .throttle = 4};
+  spec.dependencies = {{JobId(1), DependencyCondition::kAny},
+                       {JobId(2), DependencyCondition::kNotOk}};
   spec.max_runtime = absl::Hours(3);
   spec.labels = {{"team", "vision"}, {"gpu", ""}};
   spec.start_before = absl::FromUnixSeconds(1'700'000'000);
@@ -64,6 +67,11 @@ TEST(RecordTest, EvictionSurvives) {
   const EvictionRequested copy = Copy(EvictionRequested{kKey, JobId(9)});
   EXPECT_EQ(copy.victim, kKey);
   EXPECT_EQ(copy.beneficiary, JobId(9));
+}
+
+TEST(RecordTest, AdmissionOfTasksSurvives) {
+  const ArrayAdmitted admitted{JobId(3), 4, 9};
+  EXPECT_EQ(Copy(admitted), admitted);
 }
 
 TEST(RecordTest, PlacementSurvives) {

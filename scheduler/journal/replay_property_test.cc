@@ -39,6 +39,14 @@ std::vector<Device> DevicesOf(int node) {
           FilledDevice(NodeName(node), "d1", 1, 200)};
 }
 
+// Arrays are small here.
+ClusterLimits SomeLimits() {
+  ClusterLimits limits;
+  limits.array_window = 2;
+  limits.array_history_max = 2;
+  return limits;
+}
+
 // The durable part of a job, as text.
 std::string Describe(const Job& job) {
   std::string text =
@@ -55,7 +63,7 @@ std::string Describe(const Job& job) {
 }
 
 // A new durable event must be among the steps below, or this test says nothing about it.
-static_assert(std::variant_size_v<Event> == 17);
+static_assert(std::variant_size_v<Event> == 18);
 
 // The job without what is not durable.
 Job DurablePartOf(const Job& job) {
@@ -125,6 +133,8 @@ void CheckSame(ClusterState& a, ClusterState& b, const EventTime& time) {
   RC_ASSERT(a.counts().ended == b.counts().ended);
   RC_ASSERT(a.ExpiredJobs(absl::InfiniteFuture(), 100) ==
             b.ExpiredJobs(absl::InfiniteFuture(), 100));
+  RC_ASSERT(a.counts().arrays == b.counts().arrays);
+  RC_ASSERT(a.DueTasks(100) == b.DueTasks(100));
   RC_ASSERT(a.Snapshot(time).pending.size() == b.Snapshot(time).pending.size());
   for (int node = 0; node < kNodes; ++node) {
     const LiveAttempts& live_a = a.LiveAttemptsOf(NodeName(node));
@@ -166,7 +176,8 @@ class World {
                                             {1, 14},
                                             {1, 15},
                                             {1, 16},
-                                            {1, 17}})) {
+                                            {1, 17},
+                                            {3, 18}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
@@ -199,6 +210,8 @@ class World {
         return TakeSnapshot();
       case 13:
         return Report();
+      case 18:
+        return AdmitTasks();
       case 6:
         return Carry(GiveUpOverdue(state_, AtSecond(second_)));
       default:
@@ -218,6 +231,8 @@ class World {
       if (const auto it = ended_.find(id); it != ended_.end())
         RC_ASSERT(Describe(job) == it->second);
       if (IsTerminal(job.phase)) ended_[id] = Describe(job);
+      has_array_end_ = has_array_end_ || (job.is_array() && IsTerminal(job.phase));
+      has_lost_dependency_ = has_lost_dependency_ || job.lost_dependency.has_value();
       if (!HasLiveAttempt(job.phase)) continue;
       ++live;
       bytes[job.live_attempt().device] += job.memory_bytes;
@@ -229,10 +244,54 @@ class World {
       RC_ASSERT(bytes[device] <= (device.name == "d0" ? 300 : 200));
     }
     RC_ASSERT(state_.counts().running == live);
-    RC_ASSERT(static_cast<size_t>(state_.counts().pending - state_.counts().held) ==
-              state_.Snapshot(TimeAt(second_)).pending.size());
+    RC_ASSERT(state_.counts().pending - state_.counts().held ==
+              CountBlocked() +
+                  static_cast<int64_t>(state_.Snapshot(TimeAt(second_)).pending.size()));
     CheckHeld();
     CheckPlanner();
+    CheckArrays();
+  }
+
+  // Each task is a job at most once and ends at most once, and none is forgotten.
+  void CheckArrays() {
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      const Job* array = state_.jobs().Find(id);
+      if (array == nullptr || !array->is_array()) continue;
+      const ArrayTasks& tasks = *array->tasks;
+      std::vector<TaskResult>& results = results_[id];
+      results.resize(static_cast<size_t>(tasks.size()));
+      int64_t in_flight = 0;
+      for (int64_t place = 0; place < tasks.size(); ++place) {
+        const JobId task_id = TaskIdOf(id, place);
+        const Job* task = state_.jobs().Find(task_id);
+        TaskResult& known = results[static_cast<size_t>(place)];
+        RC_ASSERT(known == TaskResult::kNone || known == tasks.ResultAt(place));
+        known = tasks.ResultAt(place);
+        if (task != nullptr) {
+          RC_ASSERT(admitted_.contains(task_id));
+          RC_ASSERT(known == (IsTerminal(task->phase) ? ResultOf(task->phase) : TaskResult::kNone));
+          in_flight += IsTerminal(task->phase) ? 0 : 1;
+        } else {
+          RC_ASSERT(known != TaskResult::kNone || place >= tasks.next());
+        }
+      }
+      RC_ASSERT(in_flight == tasks.in_flight());
+      RC_ASSERT(IsTerminal(array->phase) == tasks.is_over());
+      const int32_t throttle = array->spec->array->throttle;
+      RC_ASSERT(throttle == 0 || in_flight <= throttle);
+    }
+  }
+
+  // Jobs that wait for others.
+  int64_t CountBlocked() const {
+    int64_t count = 0;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      const Job* job = state_.jobs().Find(id);
+      if (job == nullptr || job->is_array() || job->phase != JobPhase::kPending) continue;
+      if (job->is_held) continue;
+      count += FindOpenDependency(state_.jobs(), *job) == nullptr ? 0 : 1;
+    }
+    return count;
   }
 
   bool has_shared_device() const { return has_shared_device_; }
@@ -248,12 +307,16 @@ class World {
     for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
       if (!state_.FindJob(id).ok()) continue;
       const Job& job = **state_.FindJob(id);
+      if (job.is_array()) {
+        counts.ended += IsTerminal(job.phase) ? 1 : 0;
+        continue;
+      }
       const bool is_pending = job.phase == JobPhase::kPending;
       counts.pending += is_pending ? 1 : 0;
       counts.held += is_pending && job.is_held ? 1 : 0;
       counts.ended += IsTerminal(job.phase) ? 1 : 0;
       RC_ASSERT(state_.SnapshotPending(id, TimeAt(second_)).has_value() ==
-                (is_pending && !job.is_held));
+                (is_pending && !job.is_held && FindOpenDependency(state_.jobs(), job) == nullptr));
       RC_ASSERT(job.wishes.size() <= kWishesMax);
       has_held_ = has_held_ || (is_pending && job.is_held);
       has_requeue_ = has_requeue_ || (job.phase == JobPhase::kPending && !job.attempts.empty() &&
@@ -266,7 +329,7 @@ class World {
   }
 
   void CheckReplay() {
-    ClusterState again{ClusterLimits{}};
+    ClusterState again{SomeLimits()};
     const absl::Status status = Recover(journal_, AtSecond(second_), &again);
     RC_ASSERT(status.ok());
     CheckSame(again, state_, TimeAt(second_));
@@ -305,6 +368,8 @@ class World {
   }
 
   bool has_dropped() const { return has_dropped_; }
+  bool has_array_end() const { return has_array_end_; }
+  bool has_lost_dependency() const { return has_lost_dependency_; }
   bool has_snapshot() const { return !snapshots_.empty(); }
 
  private:
@@ -325,7 +390,7 @@ class World {
 
   // The snapshot and the records after it give the state that all records give.
   void CheckSnapshot(const Taken& taken) {
-    ClusterState again{ClusterLimits{}};
+    ClusterState again{SomeLimits()};
     SnapshotDecoder decoder(AtSecond(second_), &again);
     FrameReader reader;
     for (const std::string& block : taken.blocks) {
@@ -380,11 +445,40 @@ class World {
     }
   }
 
+  void AdmitTasks() {
+    for (const ArrayAdmitted& due : state_.DueTasks(*rc::gen::inRange(1, 4))) {
+      std::set<JobId> expected;
+      for (int64_t place = due.first; place < due.end; ++place) {
+        const bool is_open =
+            state_.jobs().Find(due.array)->tasks->ResultAt(place) == TaskResult::kNone;
+        if (is_open) expected.insert(TaskIdOf(due.array, place));
+      }
+      RC_ASSERT(state_.Check(due, AtSecond(second_)).ok());
+      Try(due);
+      for (JobId task : expected) {
+        RC_ASSERT(state_.FindJob(task).ok());
+        RC_ASSERT(admitted_.insert(task).second);
+      }
+    }
+    // One that is not due.
+    const Job* array = state_.jobs().Find(AnyJob());
+    if (array == nullptr || !array->is_array()) return;
+    RC_ASSERT(!state_
+                   .Check(ArrayAdmitted{array->id, array->tasks->next() - 1, array->tasks->next()},
+                          AtSecond(second_))
+                   .ok());
+  }
+
   // Mostly the next one.
   JobId AnyNewJob() {
     return JobId(state_.next_job_id().value() + *rc::gen::weightedElement<int>({{5, 0}, {1, 1}}));
   }
-  JobId AnyJob() { return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8)); }
+  JobId AnyJob() {
+    if (!has_ties_ || *rc::gen::element(0, 0, 1) == 0) {
+      return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8));
+    }
+    return JobId(*rc::gen::inRange<int64_t>(0, state_.next_job_id().value() + 1));
+  }
   std::string AnyReason() { return *rc::gen::element<std::string>("", "too loud"); }
   std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
   JobSpec AnySpec() {
@@ -397,6 +491,16 @@ class World {
       spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 6)).wall;
     }
     if (*rc::gen::element(0, 1) == 1) spec.labels = {{"team", "vision"}};
+    if (!has_ties_) return spec;
+    if (*rc::gen::element(0, 0, 1) == 1) {
+      spec.array = ArraySpec{.ranges = {{3, 3 + *rc::gen::inRange(0, 4), 1}, {10, 14, 4}},
+                             .throttle = *rc::gen::element(0, 0, 1, 2)};
+    }
+    for (int i = *rc::gen::element(0, 0, 1, 2); i > 0; --i) {
+      spec.dependencies.push_back(
+          {AnyJob(), *rc::gen::element(DependencyCondition::kOk, DependencyCondition::kAny,
+                                       DependencyCondition::kNotOk)});
+    }
     return spec;
   }
 
@@ -485,9 +589,12 @@ class World {
     }
   }
 
+  // Whether there are arrays and dependencies. They have a test of their own,
+  // ties_property_test.cc.
+  const bool has_ties_ = *rc::gen::element(false, false, true);
   const FifoPolicy policy_;
   ClusterPlanner planner_{policy_};
-  ClusterState state_{ClusterLimits{}};
+  ClusterState state_{SomeLimits()};
   MemoryJournal journal_;
   double second_ = 0;
   uint64_t session_ = 0;
@@ -499,6 +606,10 @@ class World {
   bool has_held_ = false;
   bool has_requeue_ = false;
   bool has_late_start_ = false;
+  bool has_array_end_ = false;
+  bool has_lost_dependency_ = false;
+  std::map<JobId, std::vector<TaskResult>> results_;  // of arrays
+  std::set<JobId> admitted_;                          // tasks
   std::vector<Taken> snapshots_;
 };
 
@@ -516,6 +627,8 @@ RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) 
   RC_CLASSIFY(world.has_requeue(), "an attempt was stopped so that its job waits again");
   RC_CLASSIFY(world.has_late_start(), "a job had not started in time");
   RC_CLASSIFY(world.has_snapshot(), "snapshots were taken");
+  RC_CLASSIFY(world.has_array_end(), "an array ended");
+  RC_CLASSIFY(world.has_lost_dependency(), "a dependency was lost");
   RC_CLASSIFY(world.has_larger_ask(), "an attempt ran out of memory and asked for more");
 }
 

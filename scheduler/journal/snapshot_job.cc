@@ -155,7 +155,11 @@ v1::SnapshotJob ToSnapshot(const Job& job) {
   v1::SnapshotJob to;
   to.set_id(job.id.value());
   to.set_key(job.key);
-  *to.mutable_spec() = scheduler::ToProto(*job.spec);
+  if (job.is_task()) {
+    to.set_array_id(job.array_of.value());
+  } else {
+    *to.mutable_spec() = scheduler::ToProto(*job.spec);
+  }
   to.set_phase(ToProto(job.phase));
   to.set_cancel_requested(job.is_cancel_requested);
   to.set_failures(job.failures);
@@ -177,6 +181,14 @@ v1::SnapshotJob ToSnapshot(const Job& job) {
   to.set_start_expired(job.is_start_expired);
   for (const Wish& wish : job.wishes) Fill(wish, to.add_wishes());
   Fill(job.profile, &to);
+  if (job.is_array()) {
+    to.mutable_array()->set_next(job.tasks->next());
+    to.mutable_array()->set_results(job.tasks->results());
+  }
+  if (job.lost_dependency.has_value()) {
+    to.set_lost_dependency(job.lost_dependency->job.value());
+    to.set_lost_dependency_phase(ToProto(job.lost_dependency->phase));
+  }
   return to;
 }
 
@@ -185,6 +197,7 @@ Job FromSnapshot(const v1::SnapshotJob& from) {
   to.id = JobId(from.id());
   to.key = from.key();
   to.spec = std::make_shared<const JobSpec>(scheduler::FromProto(from.spec()));
+  to.array_of = JobId(from.array_id());
   to.phase = FromProto(from.phase());
   to.is_cancel_requested = from.cancel_requested();
   to.failures = from.failures();
@@ -208,6 +221,16 @@ Job FromSnapshot(const v1::SnapshotJob& from) {
   to.is_start_expired = from.start_expired();
   for (const v1::SnapshotWish& wish : from.wishes()) to.wishes.push_back(Read(wish));
   if (from.has_profile()) to.profile = Read(from.profile());
+  if (from.has_array() && to.spec->array.has_value()) {
+    auto tasks =
+        ArrayTasks::FromKept(to.spec->array->size(), from.array().next(), from.array().results());
+    // Without them the job is refused.
+    if (tasks.has_value()) to.tasks = *std::move(tasks);
+  }
+  if (from.lost_dependency() != 0) {
+    to.lost_dependency =
+        LostDependency{JobId(from.lost_dependency()), FromProto(from.lost_dependency_phase())};
+  }
   return to;
 }
 

@@ -65,6 +65,16 @@ absl::StatusOr<std::vector<Device>> ReadDevices(
   return read;
 }
 
+// Says to the task of an array which one it is.
+void SetArrayVariables(const LaunchAttempt& action, v1::JobSpec* spec) {
+  spec->clear_array();
+  if (action.array_of == JobId()) return;
+  auto& env = *spec->mutable_env();
+  env["PIPEFILL_ARRAY_ID"] = absl::StrCat(action.array_of.value());
+  env["PIPEFILL_ARRAY_INDEX"] = absl::StrCat(action.array_index);
+  env["PIPEFILL_ARRAY_COUNT"] = absl::StrCat(action.spec->array->size());
+}
+
 void Fill(const KeepAgentAlive&, const AgentTerms&, v1::AgentCommand* command) {
   command->mutable_keep_alive();
 }
@@ -79,6 +89,8 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   launch->set_device(action.device.name);
   *launch->mutable_spec() = ToProto(*action.spec);
   launch->mutable_spec()->clear_profile();  // agentd has no use for it
+  launch->mutable_spec()->clear_dependencies();
+  SetArrayVariables(action, launch->mutable_spec());
   if (action.configuration.has_value()) launch->set_config(ConfigText(*action.configuration));
   launch->mutable_spec()->set_memory_bytes(action.memory_bytes);
   // The higher priority goes first, the lower rank.

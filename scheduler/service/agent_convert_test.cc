@@ -122,6 +122,22 @@ TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   EXPECT_EQ(command.launch().job_submitted_unix_ns(), 1'700'000'001'000'000'000);
 }
 
+TEST(ToCommandTest, LaunchTellsATaskItsIndexAndNothingOfTheOthers) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 98, 2}}};
+  spec.dependencies = {{JobId(1), DependencyCondition::kOk}};
+  LaunchAttempt action;
+  action.spec = std::make_shared<const JobSpec>(spec);
+  action.array_of = JobId(7);
+  action.array_index = 12;
+  const v1::JobSpec launched = ToCommand(action, {}).launch().spec();
+  EXPECT_EQ(launched.env().at("PIPEFILL_ARRAY_ID"), "7");
+  EXPECT_EQ(launched.env().at("PIPEFILL_ARRAY_INDEX"), "12");
+  EXPECT_EQ(launched.env().at("PIPEFILL_ARRAY_COUNT"), "50");
+  EXPECT_FALSE(launched.has_array());
+  EXPECT_EQ(launched.dependencies_size(), 0);
+}
+
 TEST(ToCommandTest, HigherPriorityIsTheLowerRankAmongTheTasksOfADevice) {
   JobSpec spec = SpecThatNeeds(kMiB);
   spec.priority = 5;

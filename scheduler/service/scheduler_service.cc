@@ -10,6 +10,7 @@
 #include "common/status_grpc.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/convert/profile.h"
+#include "scheduler/convert/ties.h"
 #include "scheduler/core/job_forecast.h"
 
 namespace pipefill::scheduler {
@@ -292,6 +293,7 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
   response->set_jobs_held(view->counts.held);
   response->set_jobs_running(view->counts.running);
   response->set_jobs_ended(view->counts.ended);
+  response->set_arrays(view->counts.arrays);
   for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
   response->set_policy_error(view->policy_error);
   const Instant now = dependencies_.clock.Now();
@@ -315,8 +317,15 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
 
 absl::Status SchedulerService::FillJob(JobId id, v1::Job* response) const {
   const auto view = dependencies_.board.Latest();
+  const std::optional<TaskPlace> task = FindTask(view->jobs, id);
+  if (task.has_value() && view->jobs.Find(id) == nullptr) {
+    *response = ToProto(*task, view->jobs);
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const Job* job, FindJob(*view, id));
-  *response = ToProto(*job, *view->plan, dependencies_.clock.Now());
+  const Instant now = dependencies_.clock.Now();
+  *response = ToProto(*job, *view->plan, now);
+  AddTies(*job, view->jobs, *view->plan, now, response);
   AddForecast(*job, *view, response);
   return absl::OkStatus();
 }
@@ -337,6 +346,7 @@ void SchedulerService::FillPage(const JobPageRequest& request,
   size_t size_bytes = 0;
   for (const Job* job : page.jobs) {
     v1::Job to = ToProto(*job, *view->plan, now);
+    AddTies(*job, view->jobs, *view->plan, now, &to);
     AddForecast(*job, *view, &to);
     size_bytes += to.ByteSizeLong();
     if (size_bytes > kPageBytesMax && response->jobs_size() > 0) {
@@ -358,6 +368,10 @@ absl::StatusOr<SessionId> SchedulerService::FindKeeper(v1::ReadContentRequest* r
   std::string name = request->node();
   if (request->kind() != v1::CONTENT_KIND_TRACE) {
     ASSIGN_OR_RETURN(const Job* job, FindJob(*view, JobId(request->job_id())));
+    if (job->is_array()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", request->job_id(), " is an array; its tasks have logs, one each"));
+    }
     if (job->attempts.empty()) {
       return absl::NotFoundError(
           absl::StrCat("job ", request->job_id(), " has no log yet: it has not been started"));

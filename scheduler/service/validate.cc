@@ -144,6 +144,28 @@ absl::StatusOr<std::vector<JobPhase>> ReadPhases(
   return phases;
 }
 
+// Whether what is named exists is for the loop to say.
+absl::Status CheckConditions(const v1::JobSpec& spec) {
+  for (const v1::Dependency& dependency : spec.dependencies()) {
+    if (dependency.job_id() <= 0) return Bad("spec.dependencies", "job_id is missing");
+    const bool is_known = v1::DependencyCondition_IsValid(dependency.condition()) &&
+                          dependency.condition() != v1::DEPENDENCY_CONDITION_UNSPECIFIED;
+    if (!is_known) return Bad("spec.dependencies", "the condition is not OK, ANY or NOT_OK");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckArrayOf(const JobSpec& spec, int64_t tasks_max) {
+  if (!spec.array.has_value()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckArray(*spec.array, tasks_max));
+  RETURN_IF_ERROR(CheckIndexesDiffer(*spec.array));
+  for (const char* name : {"PIPEFILL_ARRAY_ID", "PIPEFILL_ARRAY_INDEX", "PIPEFILL_ARRAY_COUNT"}) {
+    if (!spec.env.contains(name)) continue;
+    return Bad("spec.env", absl::StrCat(name, " is set by pipefill for the tasks of an array"));
+  }
+  return absl::OkStatus();
+}
+
 // As agentd accepts it from a rank.
 absl::Status CheckMainJobName(const std::string& name) {
   const bool is_printable = std::all_of(name.begin(), name.end(), [](char c) {
@@ -188,6 +210,7 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   RETURN_IF_ERROR(CheckWorkdir(spec.workdir()));
   RETURN_IF_ERROR(CheckNumbers(spec));
   RETURN_IF_ERROR(CheckPlanning(spec));
+  RETURN_IF_ERROR(CheckConditions(spec));
   // A newer client may know more ways.
   if (!v1::FillWay_IsValid(spec.way())) {
     return Bad("spec.way",
@@ -200,6 +223,7 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   if (!spec.has_min_runtime_ns()) read.min_runtime = limits.default_min_runtime;
   RETURN_IF_ERROR(WithContext(CheckProfile(read.profile), "spec"));
   if (read.way == FillWay::kUnspecified) read.way = FillWay::kSdk;
+  RETURN_IF_ERROR(CheckArrayOf(read, limits.array_tasks_max));
   return read;
 }
 
@@ -207,9 +231,12 @@ absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& reques
   if (request.limit() < 0 || request.limit() > kPageMax) {
     return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kPageMax));
   }
+  if (request.array_id() < 0) return Bad("array_id", "is negative");
   if (request.cursor() < 0) return Bad("cursor", "is negative; use next_cursor of the page before");
   const int32_t limit = request.limit() == 0 ? kPageDefault : request.limit();
-  JobPageRequest page{.limit = static_cast<size_t>(limit), .cursor = JobId(request.cursor())};
+  JobPageRequest page{.limit = static_cast<size_t>(limit),
+                      .cursor = JobId(request.cursor()),
+                      .array = JobId(request.array_id())};
   ASSIGN_OR_RETURN(page.filter.selector, ReadSelector(request.selector()));
   ASSIGN_OR_RETURN(page.filter.phases, ReadPhases(request.states()));
   page.filter.tenant = request.tenant();

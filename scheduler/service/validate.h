@@ -20,6 +20,7 @@ struct SpecLimits {
   int64_t default_memory_bytes = int64_t{1} << 30;
   int64_t spec_max_bytes = int64_t{64} << 10;
   absl::Duration default_min_runtime = absl::Seconds(30);
+  int64_t array_tasks_max = 100'000;
 };
 
 // The spec with its defaults filled in: name, memory, devices, tenant, least run time.

@@ -11,6 +11,7 @@
 namespace pipefill::scheduler {
 namespace {
 
+using testing::HasSubstr;
 using testing::StartsWith;
 
 v1::SubmitJobRequest GoodRequest() {
@@ -18,6 +19,13 @@ v1::SubmitJobRequest GoodRequest() {
   request.mutable_spec()->add_command("/usr/bin/python3");
   request.mutable_spec()->add_command("embed.py");
   return request;
+}
+
+void AddRange(v1::JobSpec* spec, int32_t first, int32_t last, int32_t step) {
+  v1::IndexRange* range = spec->mutable_array()->add_ranges();
+  range->set_first(first);
+  range->set_last(last);
+  range->set_step(step);
 }
 
 TEST(ReadSpecTest, DefaultsAreFilledIn) {
@@ -123,6 +131,25 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_max_runtime_ns(999'999'999); }},
       {"spec.max_runtime_ns: is less than 1 s",
        [](auto* r) { r->mutable_spec()->set_max_runtime_ns(-1); }},
+      {"spec.array: names no index", [](auto* r) { r->mutable_spec()->mutable_array(); }},
+      {"spec.array: 5-4 ends before it begins",
+       [](auto* r) { AddRange(r->mutable_spec(), 5, 4, 1); }},
+      {"spec.array: step -1 is not more than 0",
+       [](auto* r) { AddRange(r->mutable_spec(), 0, 4, -1); }},
+      {"spec.array: index 4 is there twice",
+       [](auto* r) {
+         AddRange(r->mutable_spec(), 0, 8, 2);
+         AddRange(r->mutable_spec(), 4, 4, 0);
+       }},
+      {"spec.env: PIPEFILL_ARRAY_INDEX is set by pipefill",
+       [](auto* r) {
+         AddRange(r->mutable_spec(), 0, 8, 1);
+         (*r->mutable_spec()->mutable_env())["PIPEFILL_ARRAY_INDEX"] = "1";
+       }},
+      {"spec.dependencies: job_id is missing",
+       [](auto* r) { r->mutable_spec()->add_dependencies(); }},
+      {"spec.dependencies: the condition is not OK, ANY or NOT_OK",
+       [](auto* r) { r->mutable_spec()->add_dependencies()->set_job_id(3); }},
       {"spec.way: 9 is not known",
        [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
   };
@@ -133,6 +160,15 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(std::string(status.message()), StartsWith(text));
   }
+}
+
+TEST(ReadSpecTest, LargeArrayIsRefusedWithTheLimit) {
+  v1::SubmitJobRequest request = GoodRequest();
+  AddRange(request.mutable_spec(), 0, 100'000, 1);
+  const absl::Status status = ReadSpec(request, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("array_tasks_max, 100000"));
+  EXPECT_TRUE(ReadSpec(request, {.array_tasks_max = 100'001}).ok());
 }
 
 TEST(ReadSpecTest, LargeSpecIsRefusedWithTheLimit) {
