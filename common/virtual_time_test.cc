@@ -134,5 +134,15 @@ TEST_F(VirtualTimeTest, GoingBackIsABug) {
   EXPECT_DEATH(time_.AdvanceTo(AtMs(9)), "to >= now_");
 }
 
+TEST(VirtualTimeTest, WallClockMayJumpAndNothingElse) {
+  VirtualTime time;
+  const absl::Time wall = time.WallNow();
+  const Instant now = time.Now();
+  time.JumpWall(absl::Hours(24));
+  time.AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(time.WallNow(), wall + absl::Hours(24) + absl::Seconds(1));
+  EXPECT_EQ(time.Now(), now + absl::Seconds(1));
+}
+
 }  // namespace
 }  // namespace pipefill
