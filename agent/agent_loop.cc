@@ -27,6 +27,8 @@ constexpr absl::Duration kAcknowledgeWait = absl::Seconds(1);
 // Of a StopAttempt that names none.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 constexpr size_t kEndsMax = 4096;
+// Told again at once, so that they do not push other messages out of the session's queue.
+constexpr size_t kEndsAtOnce = 512;
 constexpr int64_t kContentDefault = 256 << 10;
 constexpr int64_t kContentMax = 1 << 20;
 
@@ -148,10 +150,12 @@ void AgentLoop::Report() {
 }
 
 void AgentLoop::ResendEnds() {
-  for (const v1::AttemptEnded& ended : ends_.waiting()) {
-    v1::AgentMessage message;
-    *message.mutable_attempt_ended() = ended;
-    session_->Send(std::move(message));
+  size_t count = 0;
+  for (const EndReport& report : ends_.waiting()) {
+    if (!report.is_kept) continue;
+    // The others are told when these are acknowledged.
+    if (++count > kEndsAtOnce) return;
+    SendEnd(report.ended);
   }
 }
 
@@ -237,13 +241,41 @@ void AgentLoop::SendStarted(const AttemptKey& key, pid_t pid) {
 
 void AgentLoop::ReportEnd(const AttemptKey& key, const AttemptEnd& end,
                           const v1::FillProgress& progress) {
-  v1::AgentMessage message;
-  *message.mutable_attempt_ended() = ToProto(key, end, progress);
-  const std::optional<v1::AttemptEnded> forgotten = ends_.Add(message.attempt_ended());
-  if (forgotten.has_value()) {
-    parts_.folders.RemoveRecord(FromProto(forgotten->key()));
-    spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
+  AddEnd({.ended = ToProto(key, end, progress)});
+  // Not yet: the record has the end when the supervisor is done.
+  loop_.Post([this, key] {
+    parts_.end_sync.Sync(key, [&loop = loop_, this, key](const absl::Status& status) {
+      loop.Post([this, key, status] { OnEndKept(key, status); });
+    });
+  });
+}
+
+void AgentLoop::OnEndKept(const AttemptKey& key, const absl::Status& status) {
+  if (!status.ok()) {
+    spdlog::warn("end_not_kept job={} attempt={} error=\"{}\"; told all the same", key.job,
+                 key.attempt, status);
   }
+  ends_.SetKept(key);
+  const EndReport* report = ends_.Find(key);
+  if (report != nullptr) SendEnd(report->ended);
+}
+
+void AgentLoop::AnswerEnd(const AttemptKey& key, const AttemptEnd& end) {
+  EndReport report = {.ended = ToProto(key, end, {}), .is_kept = true};
+  SendEnd(report.ended);
+  AddEnd(std::move(report));
+}
+
+void AgentLoop::AddEnd(EndReport report) {
+  const std::optional<v1::AttemptEnded> forgotten = ends_.Add(std::move(report));
+  if (!forgotten.has_value()) return;
+  parts_.folders.RemoveRecord(FromProto(forgotten->key()));
+  spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
+}
+
+void AgentLoop::SendEnd(const v1::AttemptEnded& ended) {
+  v1::AgentMessage message;
+  *message.mutable_attempt_ended() = ended;
   session_->Send(std::move(message));
 }
 
@@ -259,7 +291,9 @@ v1::AgentHello AgentLoop::MakeHello() {
   }
   for (const AttemptKey& key : supervisor_.live()) *hello.add_live_attempts() = ToProto(key);
   // An end that is on its way must not be taken for a loss.
-  for (const v1::AttemptEnded& ended : ends_.waiting()) *hello.add_live_attempts() = ended.key();
+  for (const EndReport& report : ends_.waiting()) {
+    *hello.add_live_attempts() = report.ended.key();
+  }
   return hello;
 }
 
@@ -300,7 +334,7 @@ void AgentLoop::Launch(const v1::LaunchAttempt& launch) {
   if (ends_.Find(key) != nullptr) return ResendEnds();
   if (supervisor_.Find(key) != nullptr) return SendStarted(key, supervisor_.PidOf(key));
   const auto refuse = [&](absl::string_view text, EndCause cause) {
-    ReportEnd(key, {.cause = cause, .text = std::string(text)}, {});
+    AnswerEnd(key, {.cause = cause, .text = std::string(text)});
   };
   // It was on its way when the last report went out. Unanswered, it counts as lost once we are
   // gone.
@@ -337,7 +371,7 @@ void AgentLoop::Stop(const v1::StopAttempt& stop) {
                                    : "stopped: schedulerd had given this attempt up"};
   if (supervisor_.Stop(key, request)) return;
   if (ends_.Find(key) != nullptr) return ResendEnds();
-  ReportEnd(key, {.cause = cause, .text = "no such task ran on this node any more"}, {});
+  AnswerEnd(key, {.cause = cause, .text = "no such task ran on this node any more"});
 }
 
 void AgentLoop::OnEndAcknowledged(const v1::EndAcknowledged& acknowledged) {

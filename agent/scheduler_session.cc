@@ -144,10 +144,14 @@ void SchedulerSession::OnRead(bool ok) {
   }
   const v1::AgentCommand command = stream_->command();
   stream_->Read();
-  contact_.OnMessage(loop_.Now());
+  const Instant now = loop_.Now();
+  // One that tells nothing counts from its arrival.
+  const Instant confirmed =
+      command.heard_sent_ns() <= 0 ? now : Instant::FromNs(command.heard_sent_ns());
+  contact_.OnMessage(confirmed, now);
   if (state_ == State::kStopped) return;
   if (command.has_welcome()) {
-    contact_.OnWelcome(absl::Nanoseconds(command.welcome().lease_ns()), loop_.Now());
+    contact_.OnWelcome(absl::Nanoseconds(command.welcome().lease_ns()), confirmed, now);
     if (state_ == State::kConnected) return;
     state_ = State::kConnected;
     loop_.Cancel(timer_);
@@ -158,7 +162,8 @@ void SchedulerSession::OnRead(bool ok) {
     return;
   }
   if (command.has_keep_alive()) return;
-  if (state_ == State::kConnected || command.has_main_job_settings()) handler_.OnCommand(command);
+  const bool is_before_welcome = command.has_main_job_settings() || command.has_stop();
+  if (state_ == State::kConnected || is_before_welcome) handler_.OnCommand(command);
 }
 
 void SchedulerSession::OnWritten(bool ok) {
@@ -170,6 +175,7 @@ void SchedulerSession::OnWritten(bool ok) {
 void SchedulerSession::WriteNext() {
   if (is_writing_ || waiting_.empty() || stream_ == nullptr) return;
   is_writing_ = true;
+  waiting_.front().set_sent_ns(loop_.Now().ns());
   stream_->Write(std::move(waiting_.front()));
   waiting_.pop_front();
 }

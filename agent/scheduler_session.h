@@ -47,8 +47,9 @@ class SessionHandler {
   virtual v1::AgentHello MakeHello() = 0;
   // A Welcome came: Send works from now on.
   virtual void OnConnected() = 0;
-  // Every command but Welcome and KeepAlive. MainJobSettings come before OnConnected too: what is
-  // set must be known before the gates may open.
+  // Every command but Welcome and KeepAlive. MainJobSettings and StopAttempts come before
+  // OnConnected too: what is set, and what runs elsewhere by now, must be known before the gates
+  // may open.
   virtual void OnCommand(const v1::AgentCommand& command) = 0;
 };
 

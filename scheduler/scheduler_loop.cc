@@ -38,7 +38,8 @@ SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLim
                   .snapshots = dependencies.snapshots,
                   .on_fatal = dependencies.on_fatal},
                  limits.compaction, store),
-      planner_(dependencies.policy) {}
+      planner_(dependencies.policy),
+      made_at_{dependencies.clock.Now(), dependencies.clock.WallNow()} {}
 
 void SchedulerLoop::Start() {
   is_plan_stale_ = true;

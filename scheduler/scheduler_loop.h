@@ -176,6 +176,8 @@ class SchedulerLoop {
   absl::Status policy_error_;
   Batch batch_;
   EventTime time_;  // of the batch
+  // When the loop was made: the history's age counts from there by the clock that never jumps.
+  const EventTime made_at_;
   std::shared_ptr<const Plan> plan_ = std::make_shared<const Plan>();
   bool is_plan_stale_ = false;
   Instant plan_not_before_;

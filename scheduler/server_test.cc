@@ -531,6 +531,41 @@ TEST_F(ServerTest, RestartedAgentTakesItsNameOnceItsStreamIsBroken) {
   }
 }
 
+TEST_F(ServerTest, CommandsSayWhatWasHeardOfTheAgentLast) {
+  ScriptedAgent agent(server_->address(), {});
+  const auto heard_after = [&](const v1::AgentMessage& message) {
+    agent.Send(message);
+    agent.SendExited(v1::AttemptKey(), 0);
+    return agent.NextCommand()->heard_sent_ns();
+  };
+  v1::AgentMessage report;
+  report.mutable_report();
+  report.set_sent_ns(17);
+  EXPECT_EQ(heard_after(report), 17);
+  v1::AgentMessage started;
+  started.mutable_attempt_ended();
+  started.set_sent_ns(18);
+  EXPECT_EQ(heard_after(started), 17) << "the node does not count as heard by it";
+}
+
+TEST_F(ServerTest, AgentWithAllAttemptsStaleIsToldOfEach) {
+  constexpr int kAttempts = 4096;
+  ScriptedAgent::Options options;
+  for (int i = 1; i <= kAttempts; ++i) {
+    v1::AttemptKey& key = options.live_attempts.emplace_back();
+    key.set_job_id(i);
+    key.set_attempt(1);
+    key.set_fence(static_cast<uint64_t>(i));
+  }
+  ScriptedAgent agent(server_->address(), options);
+  for (int i = 1; i <= kAttempts; ++i) {
+    const auto command = agent.NextCommand();
+    ASSERT_TRUE(command.has_value()) << "the stream ended after " << i << " commands";
+    EXPECT_EQ(command->stop().key().job_id(), i);
+  }
+  EXPECT_TRUE(agent.Settle());
+}
+
 TEST_F(ServerTest, BadHelloEndsTheStreamWithTheField) {
   ScriptedAgent::Options options;
   options.node = "not a name";

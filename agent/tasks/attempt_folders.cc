@@ -242,6 +242,19 @@ absl::Status AttemptFolders::WriteRecord(const AttemptRecord& record) const {
   return absl::OkStatus();
 }
 
+absl::Status AttemptFolders::SyncRecord(const AttemptKey& key) const {
+  const AttemptPaths paths = PathsOf({key.job, key.attempt});
+  for (const std::string& path : {paths.record, paths.progress}) {
+    const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // It may have ended before it made any.
+    if (!file.is_open() && errno == ENOENT && path == paths.progress) continue;
+    if (!file.is_open()) return ErrnoStatus(errno, "open " + path);
+    if (fsync(file.get()) != 0) return ErrnoStatus(errno, "sync " + path);
+  }
+  RETURN_IF_ERROR(SyncFolder(paths.folder));
+  return SyncFolder(root_);
+}
+
 void AttemptFolders::RemoveRecord(const AttemptKey& key) const {
   const AttemptPaths paths = PathsOf({key.job, key.attempt});
   const absl::StatusOr<std::string> text = ReadFile(paths.record);

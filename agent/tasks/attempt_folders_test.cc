@@ -146,6 +146,16 @@ TEST_F(AttemptFoldersTest, RemembersStopAndEnd) {
   EXPECT_EQ(records[0].end->text, "gone");
 }
 
+TEST_F(AttemptFoldersTest, SyncsARecordWithOrWithoutProgressAndTellsIfThereIsNone) {
+  const AttemptRecord record = RecordOf(7);
+  EXPECT_EQ(folders_->SyncRecord(record.key).code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(folders_->Create(record.key).ok());
+  ASSERT_TRUE(folders_->WriteRecord(record).ok());
+  EXPECT_EQ(folders_->SyncRecord(record.key), absl::OkStatus());
+  folders_->WriteProgress(record.key, "some");
+  EXPECT_EQ(folders_->SyncRecord(record.key), absl::OkStatus());
+}
+
 TEST_F(AttemptFoldersTest, KeepsProgressWhateverItsLengthUntilTheRecordIsRemoved) {
   CreateWithLog(1, 1, "");
   const std::string bytes("a\0b longer", 10);

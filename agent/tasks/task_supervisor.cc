@@ -359,12 +359,13 @@ void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<Process
 
 void TaskSupervisor::ReportEnd(Task& task) {
   const AttemptEnd& end = task.machine.end();
-  // Until schedulerd has acknowledged it the next agentd must be able to tell it too.
-  task.record.end = end;
-  WriteRecord(task.record);
   spdlog::info("task_ended {} cause={} exit_code={} signal={} text=\"{}\"", Describe(task.spec.key),
                static_cast<int>(end.cause), end.exit_code, end.signal, end.text);
   listener_.OnTaskEnded(task.spec, end, task.use);
+  // Until schedulerd has acknowledged it the next agentd must be able to tell it too. Last: with it
+  // everything else that belongs to the end is there.
+  task.record.end = end;
+  WriteRecord(task.record);
 }
 
 TaskSupervisor::Task* TaskSupervisor::FindTask(const AttemptKey& key) {

@@ -89,13 +89,10 @@ void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool i
   decision->actions.emplace_back(StopAttempt{attempt.device.node, attempt.key, cause});
 }
 
-// The agent names an attempt.
+// The agent names an attempt; others than current ones have been stopped.
 void DecideNamed(const ClusterState& state, const std::string& node, const AttemptKey& key,
                  Decision* decision) {
-  if (!IsCurrent(state, node, key)) {
-    decision->actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
-    return;
-  }
+  if (!IsCurrent(state, node, key)) return;
   const Job& job = **state.FindJob(key.job);
   if (job.live_attempt().state == AttemptState::kStarting) {
     decision->events.emplace_back(AttemptStarted{key});
@@ -147,15 +144,19 @@ std::vector<Action> ActionsForTasks(const ClusterState& state, const Job& array)
 
 Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
   Decision decision;
-  // Before the Welcome, with which gates may open.
+  const absl::btree_set<AttemptKey> named(hello.live_attempts.begin(), hello.live_attempts.end());
+  // Before the Welcome, with which gates may open. What was given up may run elsewhere by now.
   for (const auto& [name, settings] : *state.main_jobs().Snapshot()) {
     decision.actions.emplace_back(SetMainJob{hello.node, settings});
+  }
+  for (const AttemptKey& key : named) {
+    if (IsCurrent(state, hello.node, key)) continue;
+    decision.actions.emplace_back(StopAttempt{hello.node, key, EndCause::kLost});
   }
   decision.actions.emplace_back(WelcomeAgent{hello.node});
   const Node* before = state.nodes().Find(hello.node);
   const bool is_restarted =
       before != nullptr && !before->boot_id.empty() && before->boot_id != hello.boot_id;
-  absl::btree_set<AttemptKey> named(hello.live_attempts.begin(), hello.live_attempts.end());
   for (const auto& [fence, attempt] : state.LiveAttemptsOf(hello.node)) {
     if (!named.contains(attempt.key)) DecideUnnamed(state, attempt, is_restarted, &decision);
   }

@@ -11,6 +11,9 @@
 //   live, to make way     stop, to be lost    agent restarted: lost; else stop, see below
 //   unknown or ended      stop, to be lost    -
 //
+// Attempts that are unknown or ended are stopped before the Welcome, with which gates may open:
+// others of their jobs may run by now.
+//
 // An agent that is told to stop what it does not run tells its end: the real one if it still has it
 // to tell, otherwise the cause that the command names. How long that may take is bounded: see
 // ClusterState::OverdueAttempts.

@@ -210,15 +210,16 @@ TEST_F(ReconcileTest, CancelIsRepeatedWhetherTheAttemptIsNamedOrNot) {
   }
 }
 
-TEST_F(ReconcileTest, UnknownAndGivenUpAttemptsAreStopped) {
+TEST_F(ReconcileTest, UnknownAndGivenUpAttemptsAreStoppedBeforeTheWelcome) {
   Apply(EndOf(key_, EndCause::kLost));
   const AttemptKey unknown{JobId(77), AttemptNumber(1), Fence(77)};
   const Decision decision = ReconcileHello(state_, Hello({key_, unknown}));
   EXPECT_EQ(CountChanges(decision), 0U);
   ASSERT_EQ(decision.actions.size(), 3U);
-  EXPECT_EQ(std::get<StopAttempt>(decision.actions[1]).attempt, key_);
-  EXPECT_EQ(std::get<StopAttempt>(decision.actions[1]).cause, EndCause::kLost);
-  EXPECT_EQ(std::get<StopAttempt>(decision.actions[2]).attempt, unknown);
+  EXPECT_EQ(std::get<StopAttempt>(decision.actions[0]).attempt, key_);
+  EXPECT_EQ(std::get<StopAttempt>(decision.actions[0]).cause, EndCause::kLost);
+  EXPECT_EQ(std::get<StopAttempt>(decision.actions[1]).attempt, unknown);
+  EXPECT_TRUE(std::holds_alternative<WelcomeAgent>(decision.actions[2]));
 }
 
 TEST_F(ReconcileTest, AttemptOfAnotherNodeIsStopped) {

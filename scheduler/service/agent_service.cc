@@ -16,7 +16,9 @@
 namespace pipefill::scheduler {
 namespace {
 
-constexpr size_t kCommandsMax = 1024;
+// More than an agent can ask for with one hello (kLiveAttemptsMax in agent_convert.cc), or it would
+// be thrown out each time it dials.
+constexpr size_t kCommandsMax = 8192;
 
 // One session. gRPC owns it: it deletes itself in OnDone.
 //
@@ -45,6 +47,8 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
 
   void ReadNext() override {
     absl::MutexLock lock(&mutex_);
+    // The loop has dealt with it; of these two the node counts as heard.
+    if (incoming_.has_hello() || incoming_.has_report()) heard_sent_ns_ = incoming_.sent_ns();
     if (!end_status_.has_value()) StartRead(&incoming_);
   }
 
@@ -102,6 +106,9 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
       ASSIGN_OR_RETURN(AgentRegistered hello, ReadHello(incoming_.hello(), session_));
       node_ = hello.node;
       said.message = std::move(hello);
+      // The loop sends nothing here before it has dealt with the hello.
+      absl::MutexLock lock(&mutex_);
+      heard_sent_ns_ = incoming_.sent_ns();
     } else {
       RETURN_IF_ERROR(ReadMessage(&said));
     }
@@ -146,6 +153,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     std::optional<v1::AgentCommand> next = queue_.Pop();
     if (!next.has_value()) return;
     outgoing_ = *std::move(next);
+    outgoing_.set_heard_sent_ns(heard_sent_ns_);
     is_writing_ = true;
     StartWrite(&outgoing_);
   }
@@ -178,6 +186,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   absl::Mutex mutex_;
   BoundedQueue<v1::AgentCommand> queue_ ABSL_GUARDED_BY(mutex_){kCommandsMax, Overflow::kReject};
   v1::AgentCommand outgoing_ ABSL_GUARDED_BY(mutex_);
+  int64_t heard_sent_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_status_ ABSL_GUARDED_BY(mutex_);
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
