@@ -173,6 +173,7 @@ class ClusterState {
  private:
   absl::Status CheckLive(const AttemptKey& key) const;
   absl::Status CheckInput(JobId job, JobInput input) const;
+  absl::Status CheckCancel(JobId job) const;
   absl::Status CheckStartExpired(JobId job) const;
   absl::Status CheckMove(JobId job) const;
   absl::Status CheckEvictionReplay(const EvictionRequested& event) const;
