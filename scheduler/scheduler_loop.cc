@@ -9,6 +9,7 @@
 #include "scheduler/core/job_forecast.h"
 #include "scheduler/core/move.h"
 #include "scheduler/journal/record.h"
+#include "scheduler/limits.h"
 #include "scheduler/log_event.h"
 
 namespace pipefill::scheduler {
@@ -16,6 +17,8 @@ namespace {
 
 // After a plan that took t, the next one is at least this many t later.
 constexpr int kPlanRest = 4;
+constexpr absl::Duration kShortestRetryAfter = absl::Milliseconds(50);
+constexpr absl::Duration kLongestRetryAfter = absl::Seconds(5);
 
 absl::Status StaleStream() {
   return absl::AbortedError("this stream is not the agent's current one; dial again");
@@ -29,7 +32,6 @@ SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLim
       limits_(limits),
       state_(std::move(state)),
       inbox_(limits.requests_max),
-      waiters_(limits.waiters_max),
       compactor_({.loop = dependencies.loop,
                   .clock = dependencies.clock,
                   .journal = dependencies.journal,
@@ -63,8 +65,18 @@ absl::Status SchedulerLoop::Post(Message message) {
     case Inbox::Pushed::kRefused:
       break;
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      limits_.requests_max, " requests wait already, which is the limit; try again later"));
+  return LimitError({.name = "requests_max",
+                     .max = static_cast<int64_t>(limits_.requests_max),
+                     .what = "requests wait",
+                     .advice = "try again later",
+                     .retry_after = RetryAfter()});
+}
+
+absl::Duration SchedulerLoop::RetryAfter() const {
+  if (is_stalled_) return kLongestRetryAfter;
+  const auto batches = static_cast<int64_t>(inbox_.requests() / limits_.batch_max + 1);
+  return std::clamp(absl::Nanoseconds(batch_ns_.load()) * batches, kShortestRetryAfter,
+                    kLongestRetryAfter);
 }
 
 // --- Messages ---
@@ -77,6 +89,7 @@ void SchedulerLoop::RunBatch() {
   }
   DropHistory();
   if (!Commit()) return;
+  batch_ns_ = (dependencies_.clock.Now() - time_.now) / absl::Nanoseconds(1);
   if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
   PlanIfDue();
   ArmDeadlineTimer();
@@ -154,26 +167,6 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
   return updated.settings;
 }
 
-void SchedulerLoop::Handle(WaitRequest request) {
-  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
-  if (job.ok() && !IsTerminal((*job)->phase)) {
-    absl::Status added = waiters_.Add(request.wait, request.job, request.answer);
-    if (added.ok()) return;
-    batch_.answers.push_back([answer = std::move(request.answer), added] { answer(added); });
-    return;
-  }
-  batch_.answers.push_back(
-      [answer = std::move(request.answer), status = job.status()] { answer(status); });
-}
-
-void SchedulerLoop::Handle(EndWait request) {
-  Waiters::Answer answer = waiters_.Take(request.wait);
-  if (answer == nullptr) return;
-  batch_.answers.push_back([answer = std::move(answer)] {
-    answer(absl::CancelledError("the caller does not wait any more"));
-  });
-}
-
 void SchedulerLoop::Handle(AgentSaid said) {
   std::visit([&](auto& message) { HandleAgent(said.session, std::move(message)); }, said.message);
   if (said.done) batch_.answers.push_back(std::move(said.done));
@@ -233,21 +226,12 @@ absl::Status SchedulerLoop::Admit(const Event& event) {
   LogEvent(event);
   batch_.is_changed = true;
   is_plan_stale_ = true;
-  if (const auto* ended = std::get_if<AttemptEnded>(&event)) AnswerWaiters(ended->attempt.job);
-  if (const auto* cancel = std::get_if<CancelRequested>(&event)) AnswerWaiters(cancel->job);
   return absl::OkStatus();
 }
 
 void SchedulerLoop::Carry(Decision decision) {
   for (const Event& event : decision.events) CHECK(Admit(event).ok());
   for (Action& action : decision.actions) batch_.actions.push_back(std::move(action));
-}
-
-void SchedulerLoop::AnswerWaiters(JobId id) {
-  if (!IsTerminal((*state_.FindJob(id))->phase)) return;
-  for (Waiters::Answer& answer : waiters_.TakeAll(id)) {
-    batch_.answers.push_back([answer = std::move(answer)] { answer(absl::OkStatus()); });
-  }
 }
 
 bool SchedulerLoop::Commit() {

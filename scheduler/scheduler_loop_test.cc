@@ -248,50 +248,6 @@ TEST_F(SchedulerLoopTest, MessagesBeyondOneBatchComeInTheNext) {
   EXPECT_EQ(journal_.appends(), 3);
 }
 
-// --- Wait ---
-
-TEST_F(SchedulerLoopTest, WaitIsAnsweredWhenTheJobEndsAndNotBefore) {
-  DialIn(1);
-  ASSERT_TRUE(Submit().ok());
-  int answers = 0;
-  ASSERT_TRUE(loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status) { ++answers; }}).ok());
-  Say(1, AttemptStarted{LastLaunched()});
-  EXPECT_EQ(answers, 0);
-  Say(1, ExitOf(LastLaunched(), 0));
-  EXPECT_EQ(answers, 1);
-}
-
-TEST_F(SchedulerLoopTest, WaitForEndedJobIsAnsweredAtOnce) {
-  ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(Cancel(1).ok());
-  absl::Status result = absl::UnknownError("not answered");
-  ASSERT_TRUE(
-      loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status s) { result = s; }}).ok());
-  time_->RunReady();
-  EXPECT_TRUE(result.ok());
-}
-
-TEST_F(SchedulerLoopTest, WaitForUnknownJobIsNotFound) {
-  absl::Status result;
-  ASSERT_TRUE(
-      loop_->Post(WaitRequest{WaitId(1), JobId(9), [&](absl::Status s) { result = s; }}).ok());
-  time_->RunReady();
-  EXPECT_EQ(result.code(), absl::StatusCode::kNotFound);
-}
-
-TEST_F(SchedulerLoopTest, WaitWhoseCallerLeftIsAnsweredOnce) {
-  ASSERT_TRUE(Submit().ok());
-  std::vector<absl::Status> results;
-  ASSERT_TRUE(
-      loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status s) { results.push_back(s); }})
-          .ok());
-  ASSERT_TRUE(loop_->Post(EndWait{WaitId(1)}).ok());
-  time_->RunReady();
-  ASSERT_TRUE(Cancel(1).ok());
-  ASSERT_EQ(results.size(), 1U);
-  EXPECT_EQ(results[0].code(), absl::StatusCode::kCancelled);
-}
-
 // --- Placement ---
 
 TEST_F(SchedulerLoopTest, JobWaitsWithReasonUntilSeatIsFree) {

@@ -14,6 +14,7 @@
 #include "proto/config.pb.h"
 #include "scheduler/core/refusal_table.h"
 #include "scheduler/core/tenant_table.h"
+#include "scheduler/limits.h"
 
 namespace pipefill::scheduler {
 
@@ -38,6 +39,7 @@ struct Settings {
   absl::Duration eviction_hold = absl::Seconds(30);
   RefusalLimits refusals = {};
   std::string fallback_policy = "fifo";
+  Limits limits = {};
 };
 
 // InvalidArgument; the text begins with the field. `read` reads the scripts that policies name.

@@ -40,6 +40,8 @@ v1::PendingDetail ToProto(const WaitDetail& from);
 v1::TenantStatus ToProto(const TenantUse& from);
 // With the reasons of `plan`, if the job waits, as they read at `now`.
 v1::Job ToProto(const Job& from, const Plan& plan, Instant now);
+// The part of it that watchers are told, see watch.proto.
+v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now);
 
 }  // namespace pipefill::scheduler
 

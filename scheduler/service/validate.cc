@@ -22,7 +22,6 @@ constexpr int32_t kRetriesMax = 100;
 constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
 constexpr int32_t kPageDefault = 100;
-constexpr int32_t kPageMax = 1000;
 constexpr int32_t kContentDefault = 256 << 10;
 constexpr int32_t kContentMax = 1 << 20;
 
@@ -165,15 +164,38 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   return read;
 }
 
-absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request) {
-  if (request.limit() < 0 || request.limit() > kPageMax) {
-    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kPageMax));
+absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room) {
+  if (ids <= room.ids_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      field, ": ", ids, " in one call, more than ids_max, ", room.ids_max, "; send several calls"));
+}
+
+absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,
+                                               const Limits& room) {
+  if (request.limit() < 0 || request.limit() > room.page_max) {
+    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..page_max, ", room.page_max,
+                                     "; go on from next_cursor for more"));
   }
   if (request.cursor() < 0) return Bad("cursor", "is negative; use next_cursor of the page before");
-  const int32_t limit = request.limit() == 0 ? kPageDefault : request.limit();
+  const int64_t limit =
+      request.limit() == 0 ? std::min<int64_t>(kPageDefault, room.page_max) : request.limit();
   return JobPageRequest{.limit = static_cast<size_t>(limit),
                         .cursor = JobId(request.cursor()),
                         .is_active_only = request.active_only()};
+}
+
+absl::StatusOr<WatchFilter> ReadWatchFilter(const v1::WatchJobsRequest& request,
+                                            const Limits& room) {
+  RETURN_IF_ERROR(CheckIds("job_ids", request.job_ids_size(), room));
+  WatchFilter filter = {
+      .jobs = {}, .is_active_only = request.active_only(), .tenant = request.tenant()};
+  for (int64_t id : request.job_ids()) {
+    if (id <= 0) return Bad("job_ids", absl::StrCat(id, " is no job"));
+    filter.jobs.push_back(JobId(id));
+  }
+  std::sort(filter.jobs.begin(), filter.jobs.end());
+  filter.jobs.erase(std::unique(filter.jobs.begin(), filter.jobs.end()), filter.jobs.end());
+  return filter;
 }
 
 absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request) {

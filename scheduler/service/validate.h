@@ -8,10 +8,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/scheduler.pb.h"
 #include "scheduler/core/job.h"
 #include "scheduler/core/main_job.h"
 #include "scheduler/core/view.h"
+#include "scheduler/limits.h"
+#include "scheduler/watch/watch_reader.h"
 
 namespace pipefill::scheduler {
 
@@ -26,8 +29,16 @@ struct SpecLimits {
 // ("spec.env: ..."); ResourceExhausted if the spec is larger than `spec_max_bytes`.
 absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const SpecLimits& limits);
 
+// ResourceExhausted: more than ids_max are named in `field`.
+absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room);
+
 // InvalidArgument: limit or cursor.
-absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request);
+absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,
+                                               const Limits& room);
+
+// InvalidArgument: job_ids or tenant. ResourceExhausted: too many job_ids.
+absl::StatusOr<WatchFilter> ReadWatchFilter(const v1::WatchJobsRequest& request,
+                                            const Limits& room);
 
 // InvalidArgument: a field out of its range, or nothing to change.
 absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request);

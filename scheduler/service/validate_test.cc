@@ -134,19 +134,21 @@ TEST(ReadSpecTest, LargeSpecIsRefusedWithTheLimit) {
 
 TEST(ReadPageRequestTest, LimitHasDefaultAndMaximum) {
   v1::ListJobsRequest request;
-  EXPECT_EQ(ReadPageRequest(request)->limit, 100U);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->limit, 100U);
   request.set_limit(1000);
-  EXPECT_EQ(ReadPageRequest(request)->limit, 1000U);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->limit, 1000U);
   request.set_limit(1001);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("limit: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("limit: "));
   request.set_limit(-1);
-  EXPECT_EQ(ReadPageRequest(request).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadPageRequest(request, Limits()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ReadPageRequestTest, NegativeCursorIsRefused) {
   v1::ListJobsRequest request;
   request.set_cursor(-1);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("cursor: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("cursor: "));
 }
 
 TEST(ReadMainJobChangeTest, OnlyWhatIsNamedIsChanged) {
