@@ -43,6 +43,8 @@ struct FakeScheduler {
   v1::MainJobSettings main_job_settings;
   v1::GetStatusResponse status;
   v1::SubmitJobResponse submit_response;
+  // What watchers are told, one stream after the other; each breaks at its end, and then it is away.
+  std::vector<std::vector<v1::WatchJobsResponse>> watch_streams;
   std::vector<std::string> backup;  // its pieces
 
   // Every call fails with this, unless it is OK.
@@ -57,6 +59,7 @@ struct FakeScheduler {
   std::vector<v1::SubmitJobRequest> submitted;
   std::vector<int64_t> cancelled;
   std::vector<v1::MoveJobRequest> moved;
+  std::vector<v1::WatchJobsRequest> watched;
   int64_t log_since_unix_ns = 0;  // of the last log that was asked for
   std::string bubbles_main_job;
   std::vector<v1::UpdateMainJobRequest> updated;
