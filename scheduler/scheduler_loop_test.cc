@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/retry_after.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/testing/loop_fixture.h"
 
@@ -232,7 +233,8 @@ TEST_F(SchedulerLoopTest, TooManyRequestsAreRefusedWithTheLimit) {
   ASSERT_TRUE(loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}}).ok());
   const absl::Status status = loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("2 requests wait already"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("requests_max: 2 requests wait already"));
+  EXPECT_EQ(RetryAfterOf(status), absl::Milliseconds(50));
 }
 
 TEST_F(SchedulerLoopTest, MessagesBeyondOneBatchComeInTheNext) {
