@@ -24,6 +24,7 @@
 #include "cli/nodes.h"
 #include "cli/options.h"
 #include "cli/submit.h"
+#include "cli/watch.h"
 #include "cli/why.h"
 #include "common/status.h"
 #include "common/version.h"
@@ -185,12 +186,13 @@ std::vector<CommandEntry> BasicCommands() {
   static constexpr char kOther[] = "Other";
   return {
       {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWhyCommand, kJobs},
-      {AddWaitCommand, kJobs},       {AddLogsCommand, kJobs},       {AddHoldCommand, kJobs},
-      {AddReleaseCommand, kJobs},    {AddRequeueCommand, kJobs},    {AddCancelCommand, kJobs},
-      {AddJobGroup, kJobs},          {AddMainGroup, kMain},         {AddPauseCommand, kMain},
-      {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},   {AddDevicesCommand, kCluster},
-      {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster}, {AddStatusCommand, kCluster},
-      {AddAdminGroup, kOther},       {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
+      {AddWaitCommand, kJobs},       {AddWatchCommand, kJobs},      {AddLogsCommand, kJobs},
+      {AddHoldCommand, kJobs},       {AddReleaseCommand, kJobs},    {AddRequeueCommand, kJobs},
+      {AddCancelCommand, kJobs},     {AddJobGroup, kJobs},          {AddMainGroup, kMain},
+      {AddPauseCommand, kMain},      {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},
+      {AddDevicesCommand, kCluster}, {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster},
+      {AddStatusCommand, kCluster},  {AddAdminGroup, kOther},       {AddHelpCommand, kOther},
+      {AddVersionCommand, kOther}};
 }
 
 ExitCode RunCommandLine(const std::vector<std::string>& words,

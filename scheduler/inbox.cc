@@ -16,8 +16,6 @@ bool IsUserRequest(const Message& message) {
                         [](const ControlRequest&) { return true; },
                         [](const WhyRequest&) { return true; },
                         [](const UpdateMainJobRequest&) { return true; },
-                        [](const WaitRequest&) { return true; },
-                        [](const EndWait&) { return false; },
                         [](const AgentSaid&) { return false; },
                         [](const StreamEnded&) { return false; },
                     },
@@ -61,6 +59,11 @@ std::vector<Message> Inbox::Take(size_t limit) {
     messages_.pop_front();
   }
   return batch;
+}
+
+size_t Inbox::requests() const {
+  absl::MutexLock lock(&mutex_);
+  return requests_;
 }
 
 bool Inbox::is_empty() const {

@@ -23,9 +23,6 @@
 
 namespace pipefill::scheduler {
 
-// One call that waits for a job. Unique while schedulerd runs.
-using WaitId = Id<struct WaitTag, uint64_t>;
-
 struct Submission {
   JobId job;
   bool already_existed = false;
@@ -83,18 +80,6 @@ struct UpdateMainJobRequest {
   std::function<void(absl::StatusOr<MainJobSettings>)> answer;
 };
 
-// Answered once the job is terminal.
-struct WaitRequest {
-  WaitId wait;
-  JobId job;
-  std::function<void(absl::Status)> answer;
-};
-
-// The caller has gone: the wait is answered with Cancelled, if it has not been answered yet.
-struct EndWait {
-  WaitId wait;
-};
-
 // Something that an agent said.
 struct AgentSaid {
   SessionId session;
@@ -108,9 +93,9 @@ struct StreamEnded {
   SessionId session;
 };
 
-using Message = std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest,
-                             MoveRequest, ControlRequest, WhyRequest, UpdateMainJobRequest,
-                             WaitRequest, EndWait, AgentSaid, StreamEnded>;
+using Message =
+    std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest, MoveRequest,
+                 ControlRequest, WhyRequest, UpdateMainJobRequest, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

@@ -9,6 +9,7 @@
 #include "scheduler/core/job_forecast.h"
 #include "scheduler/core/move.h"
 #include "scheduler/journal/record.h"
+#include "scheduler/limits.h"
 #include "scheduler/log_event.h"
 
 namespace pipefill::scheduler {
@@ -18,6 +19,8 @@ namespace {
 constexpr int kPlanRest = 4;
 // Tasks of arrays that become jobs before one plan.
 constexpr int64_t kAdmitMax = 10'000;
+constexpr absl::Duration kShortestRetryAfter = absl::Milliseconds(50);
+constexpr absl::Duration kLongestRetryAfter = absl::Seconds(5);
 
 absl::Status StaleStream() {
   return absl::AbortedError("this stream is not the agent's current one; dial again");
@@ -31,7 +34,6 @@ SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLim
       limits_(limits),
       state_(std::move(state)),
       inbox_(limits.requests_max),
-      waiters_(limits.waiters_max),
       compactor_({.loop = dependencies.loop,
                   .clock = dependencies.clock,
                   .journal = dependencies.journal,
@@ -67,8 +69,18 @@ absl::Status SchedulerLoop::Post(Message message) {
     case Inbox::Pushed::kRefused:
       break;
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      limits_.requests_max, " requests wait already, which is the limit; try again later"));
+  return LimitError({.name = "requests_max",
+                     .max = static_cast<int64_t>(limits_.requests_max),
+                     .what = "requests wait",
+                     .advice = "try again later",
+                     .retry_after = RetryAfter()});
+}
+
+absl::Duration SchedulerLoop::RetryAfter() const {
+  if (is_stalled_) return kLongestRetryAfter;
+  const auto batches = static_cast<int64_t>(inbox_.requests() / limits_.batch_max + 1);
+  return std::clamp(absl::Nanoseconds(batch_ns_.load()) * batches, kShortestRetryAfter,
+                    kLongestRetryAfter);
 }
 
 // --- Messages ---
@@ -82,6 +94,7 @@ void SchedulerLoop::RunBatch() {
   FailLateStarts();
   DropHistory();
   if (!Commit()) return;
+  batch_ns_ = (dependencies_.clock.Now() - time_.now) / absl::Nanoseconds(1);
   if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
   PlanIfDue();
   ArmDeadlineTimer();
@@ -150,29 +163,6 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
   return updated.settings;
 }
 
-void SchedulerLoop::Handle(WaitRequest request) {
-  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
-  const std::optional<TaskPlace> task = FindTask(state_.jobs(), request.job);
-  const bool is_open_task = task.has_value() && task->result() == TaskResult::kNone;
-  if (is_open_task || (job.ok() && !IsTerminal((*job)->phase))) {
-    absl::Status added = waiters_.Add(request.wait, request.job, request.answer);
-    if (added.ok()) return;
-    batch_.answers.push_back([answer = std::move(request.answer), added] { answer(added); });
-    return;
-  }
-  batch_.answers.push_back(
-      [answer = std::move(request.answer),
-       status = task.has_value() ? absl::OkStatus() : job.status()] { answer(status); });
-}
-
-void SchedulerLoop::Handle(EndWait request) {
-  Waiters::Answer answer = waiters_.Take(request.wait);
-  if (answer == nullptr) return;
-  batch_.answers.push_back([answer = std::move(answer)] {
-    answer(absl::CancelledError("the caller does not wait any more"));
-  });
-}
-
 void SchedulerLoop::Handle(AgentSaid said) {
   std::visit([&](auto& message) { HandleAgent(said.session, std::move(message)); }, said.message);
   if (said.done) batch_.answers.push_back(std::move(said.done));
@@ -232,19 +222,14 @@ absl::Status SchedulerLoop::Admit(const Event& event) {
   LogEvent(event);
   batch_.is_changed = true;
   is_plan_stale_ = true;
-  for (JobId job : state_.TakeEnded()) AnswerWaiters(job);
+  // Whoever waits for an end sees it in the views.
+  state_.TakeEnded();
   return absl::OkStatus();
 }
 
 void SchedulerLoop::Carry(Decision decision) {
   for (const Event& event : decision.events) CHECK(Admit(event).ok());
   for (Action& action : decision.actions) batch_.actions.push_back(std::move(action));
-}
-
-void SchedulerLoop::AnswerWaiters(JobId id) {
-  for (Waiters::Answer& answer : waiters_.TakeAll(id)) {
-    batch_.answers.push_back([answer = std::move(answer)] { answer(absl::OkStatus()); });
-  }
 }
 
 bool SchedulerLoop::Commit() {

@@ -36,7 +36,6 @@
 #include "scheduler/journal/journal.h"
 #include "scheduler/message.h"
 #include "scheduler/view_board.h"
-#include "scheduler/waiters.h"
 
 namespace pipefill::scheduler {
 
@@ -58,7 +57,6 @@ struct LoopDependencies {
 
 struct LoopLimits {
   size_t requests_max = 10'000;  // requests of users that wait for the loop
-  size_t waiters_max = 10'000;   // calls that wait for a job
   size_t batch_max = 1'024;      // messages that share a sync
   // How often agents hear something, if only that schedulerd is there.
   absl::Duration keep_alive_period = absl::Seconds(3);
@@ -80,6 +78,9 @@ class SchedulerLoop {
   // Thread-safe. ResourceExhausted if too many requests wait; the message is then dropped.
   absl::Status Post(Message message);
 
+  // Thread-safe. Requests of users that wait.
+  int64_t requests() const { return static_cast<int64_t>(inbox_.requests()); }
+
   // Thread-safe. Whether the disk is full: nothing is decided or answered until there is space.
   bool is_stalled() const { return is_stalled_; }
 
@@ -95,6 +96,8 @@ class SchedulerLoop {
     std::optional<absl::Status> space;
   };
 
+  // When there is room for another request, as far as the last batch tells.
+  absl::Duration RetryAfter() const;
   void RunBatch();
   void Handle(SubmitRequest request);
   void Handle(SubmitManyRequest request);
@@ -104,8 +107,6 @@ class SchedulerLoop {
   void Handle(ControlRequest request);
   void Handle(WhyRequest request);
   void Handle(UpdateMainJobRequest request);
-  void Handle(WaitRequest request);
-  void Handle(EndWait request);
   void Handle(AgentSaid said);
   void Handle(StreamEnded ended);
   void HandleAgent(SessionId session, AgentRegistered hello);
@@ -130,7 +131,6 @@ class SchedulerLoop {
   absl::Status Admit(const Event& event);
   // Admits events that cannot be refused.
   void Carry(Decision decision);
-  void AnswerWaiters(JobId job);
 
   // Takes ended jobs that are too old or too many out of the history.
   void DropHistory();
@@ -170,7 +170,6 @@ class SchedulerLoop {
   const LoopLimits limits_;
   ClusterState state_;
   Inbox inbox_;
-  Waiters waiters_;
   Compactor compactor_;
   ClusterPlanner planner_;
   absl::Status policy_error_;
@@ -193,6 +192,7 @@ class SchedulerLoop {
   bool is_halted_ = false;
   // Read by Post as well.
   std::atomic<bool> is_stalled_ = false;
+  std::atomic<int64_t> batch_ns_ = 0;  // how long the last one took
 };
 
 }  // namespace pipefill::scheduler

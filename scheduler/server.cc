@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/environment.h"
 #include "common/exit_code.h"
 #include "common/files.h"
 #include "common/log.h"
@@ -25,17 +26,18 @@
 #include "scheduler/service/agent_service.h"
 #include "scheduler/service/scheduler_service.h"
 #include "scheduler/settings.h"
+#include "scheduler/watch/watch_hub.h"
 
 namespace pipefill {
 namespace {
 
 using scheduler::Settings;
 
-constexpr int kMessageBytesMax = 4 << 20;
-constexpr size_t kContentQuestionsMax = 1024;
 // Breaks a stream whose other side has vanished without a word.
 constexpr int kKeepAliveMs = 10'000;
 constexpr int kKeepAliveTimeoutMs = 10'000;
+// Digits of the name of a run.
+constexpr size_t kBootLength = 16;
 
 scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   scheduler::ClusterLimits limits;
@@ -57,6 +59,7 @@ scheduler::LoopLimits LoopLimitsOf(const Settings& settings) {
   scheduler::LoopLimits limits;
   limits.keep_alive_period = settings.agent_lease / 3;
   limits.compaction.snapshot_every = settings.snapshot_every;
+  limits.requests_max = static_cast<size_t>(settings.limits.requests_max);
   return limits;
 }
 
@@ -94,8 +97,9 @@ struct Listening {
   std::string address;
 };
 
-absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* users,
+absl::StatusOr<Listening> Listen(const Settings& settings, grpc::Service* users,
                                  grpc::Service* agents) {
+  const std::string& address = settings.listen;
   gpr_set_log_function(LogForGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   int port = 0;
@@ -103,8 +107,9 @@ absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* user
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(users);
   builder.RegisterService(agents);
-  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
-  builder.SetMaxSendMessageSize(kMessageBytesMax);
+  const auto message_max_bytes = static_cast<int>(settings.limits.message_max_bytes);
+  builder.SetMaxReceiveMessageSize(message_max_bytes);
+  builder.SetMaxSendMessageSize(message_max_bytes);
   // Without this a second schedulerd would share the port instead of failing.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
@@ -136,9 +141,12 @@ struct Server::Parts {
         policy(*MakePolicyByName(settings.policy, ReadFile)),
         fallback(*MakePolicyByName(settings.fallback_policy, ReadFile)),
         events(EventLoop::Create()),
+        edge(EventLoop::Create()),
         snapshot_thread(snapshots),
+        board([this] { watch.OnPublished(); }),
+        watch({dependencies.clock, *edge, board}, settings.limits),
         streams(TermsOf(settings)),
-        relay(kContentQuestionsMax),
+        relay(settings.limits.questions_max),
         loop({.loop = *events,
               .clock = dependencies.clock,
               .journal = *journal,
@@ -153,16 +161,18 @@ struct Server::Parts {
              {.snapshot_sequence = recovered.snapshot_sequence,
               .older_snapshot_sequence = recovered.older_snapshot_sequence,
               .snapshot_at = recovered.snapshot_at}),
-        users({dependencies.clock, *events, loop, board, streams, relay},
+        users({dependencies.clock, *edge, loop, board, watch, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
                           .spec_max_bytes = settings.spec_max_bytes,
                           .default_min_runtime = settings.min_runtime,
                           .array_tasks_max = settings.array_tasks_max},
+               .room = settings.limits,
                .version = kVersion,
                .policy = settings.policy,
                .history_keep = settings.history_keep,
-               .history_jobs_max = settings.history_jobs_max}),
-        agents({loop, streams, relay}) {}
+               .history_jobs_max = settings.history_jobs_max,
+               .boot = RandomToken().substr(0, kBootLength)}),
+        agents({loop, streams, relay}, settings.limits.agents_max) {}
 
   const Settings settings;
   const std::unique_ptr<scheduler::SqliteJournal> journal;
@@ -171,16 +181,20 @@ struct Server::Parts {
   const std::unique_ptr<Policy> policy;
   const std::unique_ptr<Policy> fallback;
   const std::unique_ptr<EventLoop> events;
+  // Of watches, and of timers for calls: what must go on while the scheduler loop is busy.
+  const std::unique_ptr<EventLoop> edge;
   // Posts to `events`.
   scheduler::SnapshotThread snapshot_thread;
   scheduler::ViewBoard board;
+  scheduler::WatchHub watch;
   scheduler::AgentStreams streams;
   scheduler::ContentRelay relay;
   scheduler::SchedulerLoop loop;
   scheduler::SchedulerService users;
   scheduler::AgentService agents;
-  // Runs `events`.
+  // Run `events` and `edge`.
   std::unique_ptr<OwnerThread> thread;
+  std::unique_ptr<OwnerThread> edge_thread;
   Listening listening;
 };
 
@@ -205,7 +219,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const v1::SchedulerConfig
   Parts& made = *server->parts_;
   made.loop.Start();
   made.thread = std::make_unique<OwnerThread>("scheduler", [&made] { made.events->Run(); });
-  ASSIGN_OR_RETURN(made.listening, Listen(settings.listen, &made.users, &made.agents));
+  made.edge_thread = std::make_unique<OwnerThread>("edge", [&made] { made.edge->Run(); });
+  ASSIGN_OR_RETURN(made.listening, Listen(settings, &made.users, &made.agents));
   spdlog::info("serving address={} policy={}", made.listening.address, settings.policy);
   if (!settings.address_file.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(settings.address_file, made.listening.address + "\n"));
@@ -234,6 +249,10 @@ void Server::Shutdown() {
   if (parts_->thread != nullptr) {
     parts_->events->Stop();
     parts_->thread = nullptr;
+  }
+  if (parts_->edge_thread != nullptr) {
+    parts_->edge->Stop();
+    parts_->edge_thread = nullptr;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -61,6 +62,9 @@ absl::Status CheckListen(const std::string& listen) {
 
 // Agents report once a second; three reports may be late before anything comes of it.
 constexpr absl::Duration kSilenceMin = absl::Seconds(3);
+constexpr int64_t kMessageLeast = int64_t{64} << 10;
+constexpr int64_t kMessageMost = int64_t{64} << 20;
+constexpr int64_t kCountMost = 10'000'000;
 
 absl::Status CheckTimes(const Settings& settings) {
   if (settings.agent_lease < kSilenceMin) {
@@ -105,6 +109,32 @@ absl::Status ReadArrays(const v1::SchedulerConfig& config, Settings* settings) {
       ReadCount("array_history_max", config.array_history_max(), &settings->array_history_max));
   if (settings->array_tasks_max <= kArrayTasksCap) return absl::OkStatus();
   return Bad("array_tasks_max", absl::StrCat("is at most ", kArrayTasksCap));
+}
+
+absl::Status ReadLimits(const v1::SchedulerConfig& config, Limits* limits) {
+  RETURN_IF_ERROR(ReadBytes("message_max", config.message_max(), &limits->message_max_bytes));
+  if (limits->message_max_bytes < kMessageLeast || limits->message_max_bytes > kMessageMost) {
+    return Bad("message_max", "is not in 64KiB..64MiB");
+  }
+  const std::tuple<absl::string_view, int64_t, int64_t*> counts[] = {
+      {"requests_max", config.requests_max(), &limits->requests_max},
+      {"waits_max", config.waits_max(), &limits->waits_max},
+      {"watchers_max", config.watchers_max(), &limits->watchers_max},
+      {"watchers_per_peer_max", config.watchers_per_peer_max(), &limits->watchers_per_peer_max},
+      {"agents_max", config.agents_max(), &limits->agents_max},
+      {"backups_max", config.backups_max(), &limits->backups_max},
+      {"page_max", config.page_max(), &limits->page_max},
+      {"ids_max", config.ids_max(), &limits->ids_max},
+      {"questions_max", config.questions_max(), &limits->questions_max},
+      {"watch_log_max", config.watch_log_max(), &limits->watch_log_max},
+  };
+  for (const auto& [field, from, to] : counts) {
+    RETURN_IF_ERROR(ReadCount(field, from, to));
+    if (*to > kCountMost) return Bad(field, absl::StrCat("is more than ", kCountMost));
+  }
+  if (limits->ids_max <= limits->requests_max) return absl::OkStatus();
+  return Bad("ids_max", absl::StrCat(limits->ids_max, " jobs of one call would never have room in ",
+                                     "requests_max, ", limits->requests_max));
 }
 
 absl::Status CheckLogLevel(const std::string& level) {
@@ -190,7 +220,10 @@ absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config, const R
       ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
   RETURN_IF_ERROR(ReadStore(config, &settings));
   RETURN_IF_ERROR(ReadArrays(config, &settings));
-  if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
+  RETURN_IF_ERROR(ReadLimits(config, &settings.limits));
+  if (settings.spec_max_bytes > settings.limits.message_max_bytes / 2) {
+    return Bad("spec_max", "is at most half of message_max");
+  }
   RETURN_IF_ERROR(CheckListen(settings.listen));
   RETURN_IF_ERROR(CheckTimes(settings));
   RETURN_IF_ERROR(CheckLogLevel(settings.log_level));

@@ -14,6 +14,7 @@
 #include "proto/config.pb.h"
 #include "scheduler/core/refusal_table.h"
 #include "scheduler/core/tenant_table.h"
+#include "scheduler/limits.h"
 
 namespace pipefill::scheduler {
 
@@ -41,6 +42,7 @@ struct Settings {
   int64_t array_tasks_max = 100'000;
   int64_t array_window = 256;
   int64_t array_history_max = 1'000;
+  Limits limits = {};
 };
 
 // InvalidArgument; the text begins with the field. `read` reads the scripts that policies name.

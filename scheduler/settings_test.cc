@@ -47,6 +47,21 @@ TEST(SettingsTest, ValuesReplaceTheDefaults) {
   EXPECT_EQ(settings->history_jobs_max, 2) << "a small store leaves room for new jobs, too";
 }
 
+TEST(SettingsTest, LimitsReplaceTheirDefaults) {
+  v1::SchedulerConfig config;
+  config.set_message_max("64MiB");
+  config.set_spec_max("32MiB");
+  config.set_requests_max(7);
+  config.set_ids_max(7);
+  config.set_watchers_max(10'000'000);
+  const auto settings = ReadSettings(config, ReadNothing);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->limits.message_max_bytes, 64 << 20);
+  EXPECT_EQ(settings->limits.requests_max, 7);
+  EXPECT_EQ(settings->limits.watchers_max, 10'000'000);
+  EXPECT_EQ(settings->limits.waits_max, Limits().waits_max);
+}
+
 TEST(SettingsTest, EachBadValueIsNamed) {
   using Change = std::function<void(v1::SchedulerConfig*)>;
   const std::vector<std::pair<std::string, Change>> cases = {
@@ -57,6 +72,11 @@ TEST(SettingsTest, EachBadValueIsNamed) {
       {"default_memory: ", [](auto* c) { c->set_default_memory("much"); }},
       {"default_memory: ", [](auto* c) { c->set_default_memory("0"); }},
       {"spec_max: ", [](auto* c) { c->set_spec_max("3MiB"); }},
+      {"message_max: ", [](auto* c) { c->set_message_max("63KiB"); }},
+      {"message_max: ", [](auto* c) { c->set_message_max("65MiB"); }},
+      {"watchers_max: ", [](auto* c) { c->set_watchers_max(-1); }},
+      {"watchers_max: ", [](auto* c) { c->set_watchers_max(10'000'001); }},
+      {"ids_max: ", [](auto* c) { c->set_requests_max(999); }},
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("soon"); }},
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("1s"); }},
       {"agent_lost_after: ", [](auto* c) { c->set_agent_lost_after("12s"); }},

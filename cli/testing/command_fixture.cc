@@ -71,6 +71,19 @@ class FakeClient : public SchedulerClient {
     return job;
   }
 
+  absl::Status WatchJobs(const v1::WatchJobsRequest& request, absl::Duration /*timeout*/,
+                         const WatchVisitor& take) override {
+    scheduler_.watched.push_back(request);
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    if (scheduler_.watched.size() > scheduler_.watch_streams.size()) {
+      return absl::UnavailableError("no stream");
+    }
+    for (const auto& message : scheduler_.watch_streams[scheduler_.watched.size() - 1]) {
+      if (!take(message)) return absl::OkStatus();
+    }
+    return absl::UnavailableError("the stream broke");
+  }
+
   absl::StatusOr<v1::ReadContentResponse> ReadContent(
       const v1::ReadContentRequest& request) override {
     scheduler_.log_since_unix_ns = request.since_unix_ns();

@@ -46,6 +46,9 @@ struct FakeScheduler {
   v1::SubmitJobResponse submit_response;
   // Of ControlJobs, one after the other; without one all jobs that are named are done.
   std::deque<v1::ControlJobsResponse> control_responses;
+  // What watchers are told, one stream after the other; each breaks at its end, and then it is
+  // away.
+  std::vector<std::vector<v1::WatchJobsResponse>> watch_streams;
   std::vector<std::string> backup;  // its pieces
 
   // Every call fails with this, unless it is OK.
@@ -61,6 +64,7 @@ struct FakeScheduler {
   std::vector<v1::ControlJobsRequest> controlled;
   v1::ListJobsRequest listed;  // the last one
   std::vector<v1::MoveJobRequest> moved;
+  std::vector<v1::WatchJobsRequest> watched;
   int64_t log_since_unix_ns = 0;  // of the last log that was asked for
   std::string bubbles_main_job;
   std::vector<v1::UpdateMainJobRequest> updated;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/retry_after.h"
 #include "common/status_grpc.h"
 #include "common/virtual_time.h"
 #include "proto/scheduler.grpc.pb.h"
@@ -20,10 +21,17 @@ namespace {
 // Answers submissions with what the test has laid ready, one after the other; then with success.
 class FakeService : public v1::SchedulerService::Service {
  public:
-  grpc::Status SubmitJob(grpc::ServerContext*, const v1::SubmitJobRequest* request,
+  grpc::Status SubmitJob(grpc::ServerContext* context, const v1::SubmitJobRequest* request,
                          v1::SubmitJobResponse* response) override {
     keys.push_back(request->key());
-    if (keys.size() <= errors.size()) return ToGrpc(errors[keys.size() - 1]);
+    if (keys.size() <= errors.size()) {
+      const absl::Status& error = errors[keys.size() - 1];
+      const auto wait = RetryAfterOf(error);
+      if (wait.has_value()) {
+        context->AddTrailingMetadata(kRetryAfterMetadata, FormatRetryAfter(*wait));
+      }
+      return ToGrpc(error);
+    }
     response->set_job_id(17);
     return grpc::Status::OK;
   }
@@ -63,7 +71,7 @@ class SchedulerClientTest : public ::testing::Test {
               pauses_.push_back(pause);
               time_.AdvanceBy(pause);
             },
-        .random = [] { return 0.0; },
+        .random = [this] { return random_; },
         .new_key = [this] { return absl::StrCat("key-", ++keys_made_); },
         .on_retry = [this](const absl::Status& status) { retried_.push_back(status); },
     };
@@ -77,6 +85,7 @@ class SchedulerClientTest : public ::testing::Test {
   std::vector<absl::Duration> pauses_;
   std::vector<absl::Status> retried_;
   int keys_made_ = 0;
+  double random_ = 0;
 };
 
 TEST_F(SchedulerClientTest, RetriesUnavailableWithTheSameKeyAndGrowingPauses) {
@@ -90,6 +99,36 @@ TEST_F(SchedulerClientTest, RetriesUnavailableWithTheSameKeyAndGrowingPauses) {
   EXPECT_EQ(service_.keys, std::vector<std::string>(4, "key-1"));
   EXPECT_EQ(pauses_, (std::vector<absl::Duration>{absl::Milliseconds(50), absl::Milliseconds(100),
                                                   absl::Milliseconds(200)}));
+}
+
+TEST_F(SchedulerClientTest, RefusalWithAdviceIsTriedAgainWhenItSays) {
+  service_.errors = {
+      WithRetryAfter(absl::ResourceExhaustedError("requests_max"), absl::Milliseconds(700)),
+      WithRetryAfter(absl::UnavailableError("starting"), absl::Milliseconds(300))};
+  random_ = 0.5;
+
+  ASSERT_TRUE(NewClient()->SubmitJob({}).ok());
+
+  // Later by a quarter: half of the jitter.
+  EXPECT_EQ(pauses_,
+            (std::vector<absl::Duration>{absl::Milliseconds(875), absl::Milliseconds(375)}));
+  EXPECT_EQ(service_.keys, std::vector<std::string>(3, "key-1"));
+}
+
+TEST_F(SchedulerClientTest, RefusalWithAdviceBeyondTheDeadlineIsTheAnswer) {
+  service_.errors = {WithRetryAfter(absl::ResourceExhaustedError("full"), absl::Minutes(1))};
+
+  EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
+
+  EXPECT_TRUE(pauses_.empty());
+}
+
+TEST_F(SchedulerClientTest, RefusalWithoutAdviceIsTheAnswer) {
+  service_.errors = {absl::ResourceExhaustedError("jobs_max")};
+
+  EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
+
+  EXPECT_EQ(service_.keys.size(), 1U);
 }
 
 TEST_F(SchedulerClientTest, TellsAboutRetriesOncePerCall) {

@@ -295,10 +295,21 @@ v1::FillProgress ToProto(const FillProgress& from) {
   return to;
 }
 
-v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
+namespace {
+
+// What watchers are told of a spec: it is told again with each change.
+v1::JobSpec ToWatchedProto(const JobSpec& from) {
+  v1::JobSpec to;
+  to.set_name(from.name);
+  to.set_tenant(from.tenant);
+  to.set_priority(from.priority);
+  return to;
+}
+
+v1::Job Convert(const Job& from, const Plan& plan, Instant now, bool is_whole) {
   v1::Job to;
   to.set_id(from.id.value());
-  *to.mutable_spec() = ToProto(*from.spec);
+  *to.mutable_spec() = is_whole ? ToProto(*from.spec) : ToWatchedProto(*from.spec);
   to.set_state(StateOf(from.phase));
   if (from.phase == JobPhase::kPending) {
     to.set_pending_reason(PendingReasonOf(from, plan, now));
@@ -308,7 +319,9 @@ v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
   to.set_end_text(ExplainJobEnd(from));
   to.set_submitted_unix_ns(absl::ToUnixNanos(from.submitted_at));
   to.set_ended_unix_ns(UnixNs(from.ended_at));
-  for (const Attempt& attempt : from.attempts) *to.add_attempts() = ToProto(attempt);
+  for (const Attempt& attempt : from.attempts) {
+    if (is_whole || &attempt == &from.attempts.back()) *to.add_attempts() = ToProto(attempt);
+  }
   to.set_memory_bytes(from.memory_bytes);
   to.set_profile_source(from.profile.source);
   to.set_held(from.is_held && !IsTerminal(from.phase));
@@ -325,6 +338,16 @@ v1::JobStep ToProto(const JobStep& from) {
   to.set_attempt(from.attempt.value());
   to.set_text(from.text);
   return to;
+}
+
+}  // namespace
+
+v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
+  return Convert(from, plan, now, /*is_whole=*/true);
+}
+
+v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now) {
+  return Convert(from, plan, now, /*is_whole=*/false);
 }
 
 }  // namespace pipefill::scheduler

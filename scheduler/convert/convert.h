@@ -43,6 +43,8 @@ v1::TenantStatus ToProto(const TenantUse& from);
 v1::JobStep ToProto(const JobStep& from);
 // Without its history. With the reasons of `plan`, if the job waits, as they read at `now`.
 v1::Job ToProto(const Job& from, const Plan& plan, Instant now);
+// The part of it that watchers are told, see watch.proto.
+v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now);
 
 }  // namespace pipefill::scheduler
 

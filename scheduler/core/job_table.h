@@ -33,6 +33,9 @@ class JobTableView {
   // The next known job, `id` itself included; nullptr if there is none.
   const Job* FindAtOrBelow(JobId id) const;
   const Job* FindAtOrAbove(JobId id) const;
+  // The ids, in order, whose jobs were changed, added or dropped between `before` and this, of the
+  // same table. Takes time for what has changed, not for all.
+  std::vector<JobId> ChangedSince(const JobTableView& before) const;
 
  private:
   friend class JobTable;
@@ -56,6 +59,9 @@ class JobTableView {
   };
 
   const Chunk* ChunkOf(JobId id) const;
+  // `first`: the first id of both chunks. Either may be nullptr.
+  static void AddChanges(const Chunk* before, const Chunk* after, JobId first,
+                         std::vector<JobId>* changed);
 
   // Null where nothing is known.
   std::vector<std::shared_ptr<const Segment>> segments_;

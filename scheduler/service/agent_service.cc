@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "common/status_grpc.h"
 #include "scheduler/convert/convert.h"
+#include "scheduler/service/finish.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -19,6 +20,7 @@ namespace {
 // More than an agent can ask for with one hello (kLiveAttemptsMax in agent_convert.cc), or it would
 // be thrown out each time it dials.
 constexpr size_t kCommandsMax = 8192;
+constexpr absl::Duration kAgentRetryAfter = absl::Seconds(10);
 
 // One session. gRPC owns it: it deletes itself in OnDone.
 //
@@ -26,8 +28,11 @@ constexpr size_t kCommandsMax = 8192;
 class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>,
                public AgentStream {
  public:
-  Stream(const AgentService::Dependencies& dependencies, grpc::CallbackServerContext* context)
+  // `agents` counts it already.
+  Stream(const AgentService::Dependencies& dependencies, LimitedCount& agents,
+         grpc::CallbackServerContext* context)
       : dependencies_(dependencies),
+        agents_(agents),
         context_(context),
         session_(dependencies.streams.Enter(this)) {}
 
@@ -86,6 +91,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     dependencies_.relay.EndSession(session_);
     // Not a user's request, so it is never refused.
     dependencies_.loop.Post(StreamEnded{session_}).IgnoreError();
+    agents_.Leave();
     delete this;
   }
 
@@ -176,6 +182,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   }
 
   const AgentService::Dependencies dependencies_;
+  LimitedCount& agents_;
   grpc::CallbackServerContext* const context_;  // gRPC's; outlives this
   const SessionId session_;
   // Used by reads only, of which there is one at a time.
@@ -192,11 +199,28 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// Ends at once, with an error.
+class RefusedStream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand> {
+ public:
+  RefusedStream(grpc::CallbackServerContext* context, const absl::Status& status) {
+    FinishCall(context, this, status);
+  }
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>* AgentService::Session(
     grpc::CallbackServerContext* context) {
-  auto* stream = new Stream(dependencies_, context);
+  if (!agents_.Enter()) {
+    return new RefusedStream(context,
+                             LimitError({.name = "agents_max",
+                                         .max = agents_.max(),
+                                         .what = "agents are connected",
+                                         .advice = "raise it in schedulerd's configuration",
+                                         .retry_after = kAgentRetryAfter}));
+  }
+  auto* stream = new Stream(dependencies_, agents_, context);
   stream->ReadNext();
   return stream;
 }

@@ -60,7 +60,7 @@ grpc::ServerUnaryReactor* SchedulerService::ControlJobs(grpc::CallbackServerCont
                                                         v1::ControlJobsResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto view = dependencies_.board.Latest();
-  const absl::StatusOr<JobVerb> verb = ReadControl(*request);
+  const absl::StatusOr<JobVerb> verb = ReadControl(*request, options_.room);
   absl::StatusOr<std::vector<JobId>> jobs =
       verb.ok() ? FindControlled(*request, *view, response) : verb.status();
   if (!jobs.ok()) {

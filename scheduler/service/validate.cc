@@ -27,8 +27,7 @@ constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
 constexpr int64_t kMaxRuntimeLeastNs = 1'000'000'000;
 constexpr int32_t kPageDefault = 100;
-constexpr int32_t kPageMax = 1000;
-constexpr int kControlMax = 10'000;
+constexpr size_t kControlMax = 10'000;  // jobs of one transaction
 constexpr size_t kReasonMax = 256;
 constexpr int32_t kContentDefault = 256 << 10;
 constexpr int32_t kContentMax = 1 << 20;
@@ -227,13 +226,22 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   return read;
 }
 
-absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request) {
-  if (request.limit() < 0 || request.limit() > kPageMax) {
-    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kPageMax));
+absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room) {
+  if (ids <= room.ids_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      field, ": ", ids, " in one call, more than ids_max, ", room.ids_max, "; send several calls"));
+}
+
+absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,
+                                               const Limits& room) {
+  if (request.limit() < 0 || request.limit() > room.page_max) {
+    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..page_max, ", room.page_max,
+                                     "; go on from next_cursor for more"));
   }
   if (request.array_id() < 0) return Bad("array_id", "is negative");
   if (request.cursor() < 0) return Bad("cursor", "is negative; use next_cursor of the page before");
-  const int32_t limit = request.limit() == 0 ? kPageDefault : request.limit();
+  const int64_t limit =
+      request.limit() == 0 ? std::min<int64_t>(kPageDefault, room.page_max) : request.limit();
   JobPageRequest page{.limit = static_cast<size_t>(limit),
                       .cursor = JobId(request.cursor()),
                       .array = JobId(request.array_id())};
@@ -272,7 +280,7 @@ absl::StatusOr<JobPageRequest> ReadControlFilter(const v1::ControlJobsRequest& r
   return page;
 }
 
-absl::StatusOr<JobVerb> ReadControl(const v1::ControlJobsRequest& request) {
+absl::StatusOr<JobVerb> ReadControl(const v1::ControlJobsRequest& request, const Limits& room) {
   if (request.reason().size() > kReasonMax) {
     return Bad("reason", absl::StrCat("is longer than ", kReasonMax, " bytes"));
   }
@@ -285,11 +293,7 @@ absl::StatusOr<JobVerb> ReadControl(const v1::ControlJobsRequest& request) {
   if (!request.job_ids().empty() && request.has_filter()) {
     return absl::InvalidArgumentError("job_ids, filter: give one of them, not both");
   }
-  if (request.job_ids_size() > kControlMax) {
-    return absl::ResourceExhaustedError(absl::StrCat("job_ids: ", request.job_ids_size(),
-                                                     " in one call, at most ", kControlMax,
-                                                     "; send several calls"));
-  }
+  RETURN_IF_ERROR(CheckIds("job_ids", request.job_ids_size(), room));
   switch (request.verb()) {
     case v1::JOB_VERB_CANCEL:
       return JobVerb::kCancel;
@@ -302,6 +306,20 @@ absl::StatusOr<JobVerb> ReadControl(const v1::ControlJobsRequest& request) {
     default:
       return Bad("verb", "is missing or not known: CANCEL, HOLD, RELEASE or REQUEUE");
   }
+}
+
+absl::StatusOr<WatchFilter> ReadWatchFilter(const v1::WatchJobsRequest& request,
+                                            const Limits& room) {
+  RETURN_IF_ERROR(CheckIds("job_ids", request.job_ids_size(), room));
+  WatchFilter filter = {
+      .jobs = {}, .is_active_only = request.active_only(), .tenant = request.tenant()};
+  for (int64_t id : request.job_ids()) {
+    if (id <= 0) return Bad("job_ids", absl::StrCat(id, " is no job"));
+    filter.jobs.push_back(JobId(id));
+  }
+  std::sort(filter.jobs.begin(), filter.jobs.end());
+  filter.jobs.erase(std::unique(filter.jobs.begin(), filter.jobs.end()), filter.jobs.end());
+  return filter;
 }
 
 absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request) {

@@ -181,13 +181,14 @@ TEST(ReadSpecTest, LargeSpecIsRefusedWithTheLimit) {
 
 TEST(ReadPageRequestTest, LimitHasDefaultAndMaximum) {
   v1::ListJobsRequest request;
-  EXPECT_EQ(ReadPageRequest(request)->limit, 100U);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->limit, 100U);
   request.set_limit(1000);
-  EXPECT_EQ(ReadPageRequest(request)->limit, 1000U);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->limit, 1000U);
   request.set_limit(1001);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("limit: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("limit: "));
   request.set_limit(-1);
-  EXPECT_EQ(ReadPageRequest(request).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadPageRequest(request, Limits()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ReadPageRequestTest, ActiveOnlyAndStatesAreBothHeld) {
@@ -221,17 +222,17 @@ TEST(ReadPageRequestTest, BadSelectorAndUnknownStateAreNamed) {
 
 TEST(ReadControlTest, NeedsAVerbAndEitherJobsOrAFilter) {
   const auto error = [](const v1::ControlJobsRequest& request) {
-    return std::string(ReadControl(request).status().message());
+    return std::string(ReadControl(request, Limits()).status().message());
   };
   v1::ControlJobsRequest request;
   request.set_verb(v1::JOB_VERB_HOLD);
   EXPECT_THAT(error(request), StartsWith("job_ids, filter: name jobs, or a filter"));
   request.add_job_ids(1);
-  EXPECT_EQ(*ReadControl(request), JobVerb::kHold);
+  EXPECT_EQ(*ReadControl(request, Limits()), JobVerb::kHold);
   request.mutable_filter();
   EXPECT_THAT(error(request), StartsWith("job_ids, filter: give one of them"));
   request.clear_job_ids();
-  EXPECT_TRUE(ReadControl(request).ok());
+  EXPECT_TRUE(ReadControl(request, Limits()).ok());
   request.set_reason(std::string(257, 'x'));
   EXPECT_THAT(error(request), StartsWith("reason: "));
   request.set_reason("two\nlines");
@@ -241,13 +242,13 @@ TEST(ReadControlTest, NeedsAVerbAndEitherJobsOrAFilter) {
   EXPECT_THAT(error(request), StartsWith("verb: "));
 }
 
-TEST(ReadControlTest, TakesTenThousandJobsAndNotOneMore) {
+TEST(ReadControlTest, TakesAsManyJobsAsACallMayNameAndNotOneMore) {
   v1::ControlJobsRequest request;
   request.set_verb(v1::JOB_VERB_CANCEL);
-  for (int64_t id = 1; id <= 10'000; ++id) request.add_job_ids(id);
-  EXPECT_TRUE(ReadControl(request).ok());
+  for (int64_t id = 1; id <= Limits().ids_max; ++id) request.add_job_ids(id);
+  EXPECT_TRUE(ReadControl(request, Limits()).ok());
   request.add_job_ids(1);
-  EXPECT_EQ(ReadControl(request).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReadControl(request, Limits()).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(ReadControlFilterTest, TakesJobsThatAreNotOver) {
@@ -263,7 +264,8 @@ TEST(ReadControlFilterTest, TakesJobsThatAreNotOver) {
 TEST(ReadPageRequestTest, NegativeCursorIsRefused) {
   v1::ListJobsRequest request;
   request.set_cursor(-1);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("cursor: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("cursor: "));
 }
 
 TEST(ReadMainJobChangeTest, OnlyWhatIsNamedIsChanged) {
