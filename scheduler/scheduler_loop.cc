@@ -16,6 +16,8 @@ namespace {
 
 // After a plan that took t, the next one is at least this many t later.
 constexpr int kPlanRest = 4;
+// Parts of the agents that are kept alive one after the other.
+constexpr uint64_t kKeepAliveParts = 16;
 
 absl::Status StaleStream() {
   return absl::AbortedError("this stream is not the agent's current one; dial again");
@@ -367,10 +369,16 @@ void SchedulerLoop::RunKeepAlive() {
   const Instant now = dependencies_.clock.Now();
   // While the loop is stalled it hears nobody, and so may keep nobody alive.
   if (!is_stalled_) {
-    for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
-    RunHousekeeping();
+    for (const auto& [name, node] : state_.nodes().nodes()) {
+      const bool has_turn =
+          node->is_connected() && node->session->value() % kKeepAliveParts == keep_alive_part_;
+      if (has_turn && state_.IsHeard(*node, now)) Send(KeepAgentAlive{name});
+    }
+    if (keep_alive_part_ == 0) RunHousekeeping();
   }
-  dependencies_.loop.PostAt(now + limits_.keep_alive_period, [this] { RunKeepAlive(); });
+  keep_alive_part_ = (keep_alive_part_ + 1) % kKeepAliveParts;
+  dependencies_.loop.PostAt(now + limits_.keep_alive_period / kKeepAliveParts,
+                            [this] { RunKeepAlive(); });
 }
 
 void SchedulerLoop::RunDeadlines() {

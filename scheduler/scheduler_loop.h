@@ -60,7 +60,7 @@ struct LoopLimits {
   size_t requests_max = 10'000;  // requests of users that wait for the loop
   size_t waiters_max = 10'000;   // calls that wait for a job
   size_t batch_max = 1'024;      // messages that share a sync
-  // How often agents hear something, if only that schedulerd is there.
+  // How often agents hear something, if only that schedulerd is there; not all at the same time.
   absl::Duration keep_alive_period = absl::Seconds(3);
   // How often a batch is tried again while the disk is full.
   absl::Duration full_disk_pause = absl::Milliseconds(500);
@@ -147,7 +147,8 @@ class SchedulerLoop {
   Plan MakePlan();
   void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);
-  // Tells agents that were heard of lately that schedulerd is there. Looks at the disk and at the
+  // Tells a part of the agents that were heard of lately that schedulerd is there: with thousands
+  // of them the loop would stand still for long. Once in a period, looks at the disk and at the
   // history as well.
   void RunKeepAlive();
   void RunHousekeeping();
@@ -171,6 +172,7 @@ class SchedulerLoop {
   Loop::TimerId plan_timer_ = 0;  // 0 = none
   Instant plan_timer_at_;
   Loop::TimerId deadline_timer_ = 0;  // 0 = none
+  uint64_t keep_alive_part_ = 0;
   // After a stall: who is alive has been heard by then.
   Instant no_deadline_before_;
   std::string refusing_text_;  // why new jobs are refused; empty = they are not
