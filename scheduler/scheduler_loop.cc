@@ -14,7 +14,7 @@
 namespace pipefill::scheduler {
 namespace {
 
-// After a plan that took t, the next one is at least this many t later.
+// After a plan whose making took t, the next one is at least this many t later.
 constexpr int kPlanRest = 4;
 // Parts of the agents that are kept alive one after the other.
 constexpr uint64_t kKeepAliveParts = 16;
@@ -316,13 +316,14 @@ void SchedulerLoop::RunPlan() {
   const Instant start = dependencies_.clock.Now();
   time_ = {start, dependencies_.clock.WallNow()};
   auto plan = std::make_shared<const Plan>(MakePlan());
+  const absl::Duration planning = dependencies_.clock.Now() - start;
   Carry(*plan);
   batch_.is_changed =
       batch_.is_changed || plan->numbers != plan_->numbers || plan->last_job != plan_->last_job;
   plan_ = std::move(plan);
   if (!Commit()) return;
-  const Instant end = dependencies_.clock.Now();
-  plan_not_before_ = end + (end - start) * kPlanRest;
+  // What the plan leads to is work that has to be done: it calls for no rest.
+  plan_not_before_ = dependencies_.clock.Now() + planning * kPlanRest;
   if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
 }
 
