@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/daemon.h"
+#include "common/environment.h"
 #include "common/status.h"
 #include "scheduler/server.h"
 #include "scheduler/store_command.h"
@@ -25,6 +26,8 @@ void RaiseOpenFileLimit() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // gRPC would keep 8 KiB to read into for each connection, whatever server.cc says.
+  pipefill::SetDefaultVariable("GRPC_EXPERIMENTS", "-tcp_read_chunks");
   if (pipefill::scheduler::IsStoreCommand(argc, argv)) {
     return pipefill::scheduler::RunStoreCommand(argc, argv);
   }

@@ -27,7 +27,7 @@ import slurm_side  # noqa: E402
 
 BENCHMARKS = os.path.join(cluster.BIN, "tests", "benchmarks")
 # For a large cluster, as docs/how-to/large-cluster.md has it.
-LARGE = {"report_period": "5s", "agent_lease": "8s", "agent_lost_after": "14500ms"}
+LARGE = {"report_period": "5s", "agent_lease": "8s", "agent_lost_after": "14s"}
 
 
 def say(text):
