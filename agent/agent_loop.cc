@@ -16,6 +16,7 @@ namespace pipefill {
 namespace {
 
 constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
+// Schedulerd may want reports less often than that.
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 // In watches: samples of the trace every 250 ms.
 constexpr int64_t kSampleEvery = 5;
@@ -138,7 +139,9 @@ void AgentLoop::Report() {
     *progress.mutable_progress() = ProgressOf(key);
   }
   if (!session_->is_connected()) return;
-  if (is_stopping_) return ResendEnds();
+  if (is_stopping_ || loop_.Now() < report_due_) return ResendEnds();
+  // Half a step early, or a timer that is late by a little would put it off by a whole one.
+  report_due_ = loop_.Now() + (session_->report_period() - kReportPeriod / 2);
   v1::AgentReport& report = *message.mutable_report();
   for (v1::Device& device : DescribeDevices(processes)) *report.add_devices() = std::move(device);
   for (const auto& state : parts_.states) {
@@ -147,6 +150,11 @@ void AgentLoop::Report() {
   }
   session_->Send(std::move(message));
   ResendEnds();
+}
+
+void AgentLoop::ReportNow() {
+  report_due_ = Instant();
+  Report();
 }
 
 void AgentLoop::ResendEnds() {
@@ -297,7 +305,10 @@ v1::AgentHello AgentLoop::MakeHello() {
   return hello;
 }
 
-void AgentLoop::OnConnected() { ResendEnds(); }
+void AgentLoop::OnConnected() {
+  report_due_ = Instant();
+  ResendEnds();
+}
 
 void AgentLoop::OnCommand(const v1::AgentCommand& command) {
   switch (command.command_case()) {
@@ -389,7 +400,7 @@ void AgentLoop::SetMainJob(const v1::MainJobSettings& settings) {
     is_changed = state->OnSettingsChanged(loop_.Now()) || is_changed;
   }
   // So that users see it at once.
-  if (is_changed) Report();
+  if (is_changed) ReportNow();
 }
 
 v1::ContentReply AgentLoop::Read(const v1::ContentRequest& request) const {

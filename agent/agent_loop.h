@@ -87,7 +87,9 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   void Every(absl::Duration period, std::function<void()> body);
   void Drain();
   void Watch();
+  // Looks at processes and memory, and reports if it is time to.
   void Report();
+  void ReportNow();
   void ResendEnds();
   void FinishShutdown(Instant give_up_at, std::function<void()> done);
 
@@ -126,6 +128,7 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   bool is_fading_ = false;
   bool is_stopping_ = false;
   int64_t watches_ = 0;
+  Instant report_due_;
 };
 
 }  // namespace pipefill

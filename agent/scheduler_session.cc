@@ -16,6 +16,9 @@ namespace {
 
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kMessageBytesMax = 16 << 20;
+// A period that makes no sense is brought into this range.
+constexpr absl::Duration kReportPeriodMin = absl::Seconds(1);
+constexpr absl::Duration kReportPeriodMax = absl::Minutes(1);
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   grpc::ChannelArguments arguments;
@@ -24,6 +27,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   // Notices a peer that is gone without a word.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  // The messages of a session are small: see scheduler/server.cc.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -152,6 +157,8 @@ void SchedulerSession::OnRead(bool ok) {
   if (state_ == State::kStopped) return;
   if (command.has_welcome()) {
     contact_.OnWelcome(absl::Nanoseconds(command.welcome().lease_ns()), confirmed, now);
+    report_period_ = std::clamp(absl::Nanoseconds(command.welcome().report_period_ns()),
+                                kReportPeriodMin, kReportPeriodMax);
     if (state_ == State::kConnected) return;
     state_ = State::kConnected;
     loop_.Cancel(timer_);

@@ -74,6 +74,8 @@ class SchedulerSession {
   // Everything that was given to Send has been handed to gRPC.
   bool is_drained() const;
   const SchedulerContact& contact() const { return contact_; }
+  // As the last Welcome had it.
+  absl::Duration report_period() const { return report_period_; }
 
  private:
   enum class State { kIdle, kDialling, kConnected, kStopped };
@@ -93,6 +95,7 @@ class SchedulerSession {
   const std::function<double()> random_;
   SessionHandler& handler_;
   SchedulerContact contact_;
+  absl::Duration report_period_ = absl::Seconds(1);
   State state_ = State::kIdle;
   std::unique_ptr<Stream> stream_;
   uint64_t stream_id_ = 0;

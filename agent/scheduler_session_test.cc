@@ -116,6 +116,29 @@ TEST_F(SchedulerSessionTest, HandsSettingsAndStopsOnBeforeTheWelcomeAndNothingEl
   EXPECT_EQ(handler_.connections_at_last_command, 0);
 }
 
+TEST_F(SchedulerSessionTest, WelcomeSaysHowOftenToReport) {
+  ScriptedScheduler scheduler({.is_mute = true});
+  StartSession(scheduler.address());
+  const auto period_after = [&](absl::Duration said) {
+    v1::AgentCommand welcome;
+    welcome.mutable_welcome()->set_lease_ns(1'000'000'000);
+    welcome.mutable_welcome()->set_report_period_ns(absl::ToInt64Nanoseconds(said));
+    scheduler.Send(welcome);
+    // Commands come in order.
+    v1::AgentCommand stop;
+    stop.mutable_stop()->set_grace_ns(absl::ToInt64Nanoseconds(said) + 1);
+    scheduler.Send(stop);
+    EXPECT_TRUE(runner_.RunUntil(
+        [&] { return handler_.last_command.stop().grace_ns() == stop.stop().grace_ns(); }));
+    absl::Duration period;
+    runner_.Do([&] { period = session_->report_period(); });
+    return period;
+  };
+  EXPECT_EQ(period_after(absl::Seconds(5)), absl::Seconds(5));
+  EXPECT_EQ(period_after(absl::Hours(2)), absl::Minutes(1));
+  EXPECT_EQ(period_after(absl::ZeroDuration()), absl::Seconds(1));
+}
+
 TEST_F(SchedulerSessionTest, HandsCommandsOnButKeepsKeepAlivesToItself) {
   ScriptedScheduler scheduler({});
   StartSession(scheduler.address());

@@ -21,7 +21,7 @@ struct Limits {
   int64_t waits_max = 10'000;
   int64_t watchers_max = 4'000;
   int64_t watchers_per_peer_max = 2'000;
-  int64_t agents_max = 4'096;
+  int64_t agents_max = 16'384;
   int64_t backups_max = 4;
   int64_t page_max = 1'000;
   int64_t ids_max = 1'000;

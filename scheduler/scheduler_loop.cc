@@ -15,12 +15,14 @@
 namespace pipefill::scheduler {
 namespace {
 
-// After a plan that took t, the next one is at least this many t later.
+// After a plan whose making took t, the next one is at least this many t later.
 constexpr int kPlanRest = 4;
 // Tasks of arrays that become jobs before one plan.
 constexpr int64_t kAdmitMax = 10'000;
 constexpr absl::Duration kShortestRetryAfter = absl::Milliseconds(50);
 constexpr absl::Duration kLongestRetryAfter = absl::Seconds(5);
+// Parts of the agents that are kept alive one after the other.
+constexpr uint64_t kKeepAliveParts = 16;
 
 absl::Status StaleStream() {
   return absl::AbortedError("this stream is not the agent's current one; dial again");
@@ -298,13 +300,14 @@ void SchedulerLoop::RunPlan() {
   time_ = {start, dependencies_.clock.WallNow()};
   AdmitTasks();
   auto plan = std::make_shared<const Plan>(MakePlan());
+  const absl::Duration planning = dependencies_.clock.Now() - start;
   Carry(*plan);
   batch_.is_changed =
       batch_.is_changed || plan->numbers != plan_->numbers || plan->last_job != plan_->last_job;
   plan_ = std::move(plan);
   if (!Commit()) return;
-  const Instant end = dependencies_.clock.Now();
-  plan_not_before_ = end + (end - start) * kPlanRest;
+  // What the plan leads to is work that has to be done: it calls for no rest.
+  plan_not_before_ = dependencies_.clock.Now() + planning * kPlanRest;
   if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
   // Placed tasks have made room for others of their array.
   if (!state_.DueTasks(1).empty()) ArmPlanTimer(plan_not_before_);
@@ -357,10 +360,16 @@ void SchedulerLoop::RunKeepAlive() {
   const Instant now = dependencies_.clock.Now();
   // While the loop is stalled it hears nobody, and so may keep nobody alive.
   if (!is_stalled_) {
-    for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
-    RunHousekeeping();
+    for (const auto& [name, node] : state_.nodes().nodes()) {
+      const bool has_turn =
+          node->is_connected() && node->session->value() % kKeepAliveParts == keep_alive_part_;
+      if (has_turn && state_.IsHeard(*node, now)) Send(KeepAgentAlive{name});
+    }
+    if (keep_alive_part_ == 0) RunHousekeeping();
   }
-  dependencies_.loop.PostAt(now + limits_.keep_alive_period, [this] { RunKeepAlive(); });
+  keep_alive_part_ = (keep_alive_part_ + 1) % kKeepAliveParts;
+  dependencies_.loop.PostAt(now + limits_.keep_alive_period / kKeepAliveParts,
+                            [this] { RunKeepAlive(); });
 }
 
 void SchedulerLoop::RunDeadlines() {

@@ -58,7 +58,7 @@ struct LoopDependencies {
 struct LoopLimits {
   size_t requests_max = 10'000;  // requests of users that wait for the loop
   size_t batch_max = 1'024;      // messages that share a sync
-  // How often agents hear something, if only that schedulerd is there.
+  // How often agents hear something, if only that schedulerd is there; not all at the same time.
   absl::Duration keep_alive_period = absl::Seconds(3);
   // How often a batch is tried again while the disk is full.
   absl::Duration full_disk_pause = absl::Milliseconds(500);
@@ -158,7 +158,8 @@ class SchedulerLoop {
   Plan MakePlan();
   void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);
-  // Tells agents that were heard of lately that schedulerd is there. Looks at the disk and at the
+  // Tells a part of the agents that were heard of lately that schedulerd is there: with thousands
+  // of them the loop would stand still for long. Once in a period, looks at the disk and at the
   // history as well.
   void RunKeepAlive();
   void RunHousekeeping();
@@ -185,6 +186,7 @@ class SchedulerLoop {
   Loop::TimerId deadline_timer_ = 0;  // 0 = none
   Loop::TimerId start_timer_ = 0;     // 0 = none
   Instant start_timer_at_;
+  uint64_t keep_alive_part_ = 0;
   // After a stall: who is alive has been heard by then.
   Instant no_deadline_before_;
   std::string refusing_text_;  // why new jobs are refused; empty = they are not

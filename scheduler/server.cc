@@ -33,8 +33,10 @@ namespace {
 
 using scheduler::Settings;
 
-// Breaks a stream whose other side has vanished without a word.
-constexpr int kKeepAliveMs = 10'000;
+// A report of one device and four bubbles has 1.4 KiB; more is read when more comes.
+constexpr int kReadBytes = 2 << 10;
+// Breaks a stream whose other side has vanished without a word. Agents are given up sooner.
+constexpr int kKeepAliveMs = 30'000;
 constexpr int kKeepAliveTimeoutMs = 10'000;
 // Digits of the name of a run.
 constexpr size_t kBootLength = 16;
@@ -66,6 +68,7 @@ scheduler::LoopLimits LoopLimitsOf(const Settings& settings) {
 scheduler::AgentTerms TermsOf(const Settings& settings) {
   scheduler::AgentTerms terms;
   terms.lease = settings.agent_lease;
+  terms.report_period = settings.report_period;
   return terms;
 }
 
@@ -116,6 +119,12 @@ absl::StatusOr<Listening> Listen(const Settings& settings, grpc::Service* users,
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Messages are small: asking for the bandwidth would cost a ping for nearly each of them.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // What each of thousands of connections holds while it waits: a buffer for the next message, and
+  // a record of itself that nobody reads.
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   Listening listening;
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {

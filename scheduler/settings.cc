@@ -60,23 +60,32 @@ absl::Status CheckListen(const std::string& listen) {
                           "no TLS; use 127.0.0.1"));
 }
 
-// Agents report once a second; three reports may be late before anything comes of it.
+// With reports every second, three may be late before anything comes of it; with rarer ones, one by
+// kReportSlack.
 constexpr absl::Duration kSilenceMin = absl::Seconds(3);
 constexpr int64_t kMessageLeast = int64_t{64} << 10;
 constexpr int64_t kMessageMost = int64_t{64} << 20;
 constexpr int64_t kCountMost = 10'000'000;
+constexpr absl::Duration kReportSlack = absl::Seconds(1);
+constexpr absl::Duration kReportPeriodMax = absl::Minutes(1);
 
 absl::Status CheckTimes(const Settings& settings) {
+  if (settings.report_period < absl::Seconds(1) || settings.report_period > kReportPeriodMax) {
+    return Bad("report_period",
+               absl::StrCat(pipefill::FormatDuration(settings.report_period), " is not 1s..1m"));
+  }
   if (settings.agent_lease < kSilenceMin) {
     return Bad("agent_lease", absl::StrCat(pipefill::FormatDuration(settings.agent_lease),
                                            " is less than 3s, which is too little for a busy "
                                            "network"));
   }
-  if (settings.agent_lost_after - settings.agent_lease >= kSilenceMin) return absl::OkStatus();
+  const absl::Duration least = std::max(kSilenceMin, settings.report_period + kReportSlack);
+  if (settings.agent_lost_after - settings.agent_lease >= least) return absl::OkStatus();
   return Bad("agent_lost_after",
-             absl::StrCat(pipefill::FormatDuration(settings.agent_lost_after),
-                          " must be at least 3s more than agent_lease, ",
-                          pipefill::FormatDuration(settings.agent_lease),
+             absl::StrCat(pipefill::FormatDuration(settings.agent_lost_after), " must be at least ",
+                          pipefill::FormatDuration(least), " more than agent_lease, ",
+                          pipefill::FormatDuration(settings.agent_lease), ", with reports every ",
+                          pipefill::FormatDuration(settings.report_period),
                           ": an agent parks its tasks before they are placed elsewhere"));
 }
 
@@ -218,6 +227,7 @@ absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config, const R
   RETURN_IF_ERROR(ReadDuration("agent_lease", config.agent_lease(), &settings.agent_lease));
   RETURN_IF_ERROR(
       ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
+  RETURN_IF_ERROR(ReadDuration("report_period", config.report_period(), &settings.report_period));
   RETURN_IF_ERROR(ReadStore(config, &settings));
   RETURN_IF_ERROR(ReadArrays(config, &settings));
   RETURN_IF_ERROR(ReadLimits(config, &settings.limits));

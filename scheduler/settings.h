@@ -26,6 +26,7 @@ struct Settings {
   int64_t default_memory_bytes = int64_t{1} << 30;
   absl::Duration agent_lease = absl::Seconds(10);
   absl::Duration agent_lost_after = absl::Seconds(15);
+  absl::Duration report_period = absl::Seconds(1);
   int64_t jobs_max = 1'000'000;
   int64_t spec_max_bytes = int64_t{64} << 10;
   absl::Duration history_keep = absl::Hours(720);

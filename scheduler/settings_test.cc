@@ -62,6 +62,18 @@ TEST(SettingsTest, LimitsReplaceTheirDefaults) {
   EXPECT_EQ(settings->limits.waits_max, Limits().waits_max);
 }
 
+TEST(SettingsTest, RareReportsNeedMoreTimeBetweenLeaseAndLoss) {
+  v1::SchedulerConfig config;
+  config.set_report_period("5s");
+  config.set_agent_lease("8s");
+  config.set_agent_lost_after("14s");
+  const auto settings = ReadSettings(config, ReadNothing);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->report_period, absl::Seconds(5));
+  config.set_agent_lost_after("13500ms");
+  EXPECT_FALSE(ReadSettings(config, ReadNothing).ok());
+}
+
 TEST(SettingsTest, EachBadValueIsNamed) {
   using Change = std::function<void(v1::SchedulerConfig*)>;
   const std::vector<std::pair<std::string, Change>> cases = {
@@ -80,6 +92,9 @@ TEST(SettingsTest, EachBadValueIsNamed) {
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("soon"); }},
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("1s"); }},
       {"agent_lost_after: ", [](auto* c) { c->set_agent_lost_after("12s"); }},
+      {"agent_lost_after: ", [](auto* c) { c->set_report_period("5s"); }},
+      {"report_period: ", [](auto* c) { c->set_report_period("500ms"); }},
+      {"report_period: ", [](auto* c) { c->set_report_period("2m"); }},
       {"jobs_max: ", [](auto* c) { c->set_jobs_max(-1); }},
       {"history_keep: ", [](auto* c) { c->set_history_keep("0s"); }},
       {"history_jobs_max: ", [](auto* c) { c->set_history_jobs_max(-1); }},

@@ -176,14 +176,6 @@ bool ClusterState::IsHeard(const Node& node, Instant now) const {
   return node.is_connected() && now <= HeardUntil(node);
 }
 
-std::vector<std::string> ClusterState::HeardNodes(Instant now) const {
-  std::vector<std::string> names;
-  for (const auto& [name, node] : nodes_.nodes()) {
-    if (IsHeard(*node, now)) names.push_back(name);
-  }
-  return names;
-}
-
 std::vector<std::string> ClusterState::SilentNodes(Instant now) const {
   std::vector<std::string> names;
   for (const auto& [name, node] : nodes_.nodes()) {

@@ -158,10 +158,10 @@ class ClusterState {
 
   // --- Silence ---
 
-  // Connected nodes that were heard of lately, and may therefore be kept alive and given jobs.
-  // "Lately" is lost_after - lease: an agent whose words do not arrive has run out of its lease by
-  // the time it is given up, even if ours arrive there.
-  std::vector<std::string> HeardNodes(Instant now) const;
+  // Whether the node is connected and was heard of lately, and may therefore be kept alive and
+  // given jobs. "Lately" is lost_after - lease: an agent whose words do not arrive has run out of
+  // its lease by the time it is given up, even if ours arrive there.
+  bool IsHeard(const Node& node, Instant now) const;
 
   // When SilentNodes or OverdueAttempts will next say something, if nothing is heard until then.
   std::optional<Instant> NextDeadline() const;
@@ -204,7 +204,6 @@ class ClusterState {
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
   void ApplyEvent(const AgentLost& event, const EventTime& time);
 
-  bool IsHeard(const Node& node, Instant now) const;
   // One of the node's devices as the planner sees it.
   DeviceSnapshot SnapshotOf(const Node& node, size_t device, Instant now) const;
   // Its entry in live_by_node_. REQUIRES: the job has a live attempt.

@@ -115,7 +115,7 @@ void NodeTable::Remove(const std::string& name) {
   const Node* node = Find(name);
   if (node == nullptr) return;
   if (node->session.has_value()) names_by_session_.erase(*node->session);
-  nodes_.erase(name);
+  nodes_.Erase(name);
   snapshot_ = nullptr;
 }
 
@@ -136,14 +136,13 @@ void NodeTable::Account(const std::string& name, Fence fence) {
 }
 
 std::shared_ptr<const NodeMap> NodeTable::Snapshot() const {
-  if (snapshot_ == nullptr) snapshot_ = std::make_shared<const NodeMap>(nodes_);
+  if (snapshot_ == nullptr) snapshot_ = std::make_shared<const NodeMap>(nodes_.Share());
   return snapshot_;
 }
 
 void NodeTable::Replace(Node node) {
   snapshot_ = nullptr;
-  std::string name = node.name;
-  nodes_[std::move(name)] = std::make_shared<const Node>(std::move(node));
+  nodes_.Set(std::make_shared<const Node>(std::move(node)));
 }
 
 absl::btree_set<std::string> AttachedMainJobs(const NodeMap& nodes) {

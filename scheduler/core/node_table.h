@@ -25,6 +25,7 @@
 #include "scheduler/core/device.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/node_map.h"
 
 namespace pipefill::scheduler {
 
@@ -64,8 +65,6 @@ struct Node {
 
   bool is_connected() const { return session.has_value(); }
 };
-
-using NodeMap = absl::btree_map<std::string, std::shared_ptr<const Node>>;
 
 class NodeTable {
  public:

@@ -80,7 +80,9 @@ void Fill(const KeepAgentAlive&, const AgentTerms&, v1::AgentCommand* command) {
 }
 
 void Fill(const WelcomeAgent&, const AgentTerms& terms, v1::AgentCommand* command) {
-  command->mutable_welcome()->set_lease_ns(absl::ToInt64Nanoseconds(terms.lease));
+  v1::Welcome* welcome = command->mutable_welcome();
+  welcome->set_lease_ns(absl::ToInt64Nanoseconds(terms.lease));
+  welcome->set_report_period_ns(absl::ToInt64Nanoseconds(terms.report_period));
 }
 
 void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* command) {

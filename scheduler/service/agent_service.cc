@@ -118,6 +118,8 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     } else {
       RETURN_IF_ERROR(ReadMessage(&said));
     }
+    // Seconds may pass until the next one, on thousands of streams.
+    incoming_.Clear();
     return dependencies_.loop.Post(std::move(said));
   }
 
