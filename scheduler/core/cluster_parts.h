@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_set.h"
 #include "common/ids.h"
+#include "planner/snapshot.h"
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/profile_book.h"
@@ -20,8 +21,9 @@ namespace pipefill::scheduler {
 
 // What has changed, as far as plans are concerned, since it was last asked for.
 struct PlanChanges {
-  absl::btree_set<std::string> nodes;
-  absl::btree_set<JobId> jobs;
+  absl::flat_hash_set<std::string> nodes;  // all about them
+  absl::flat_hash_set<DeviceKey> devices;  // of any nodes: the tasks there
+  absl::flat_hash_set<JobId> jobs;
 };
 
 struct JobCounts {

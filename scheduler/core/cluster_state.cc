@@ -75,7 +75,7 @@ int64_t ClusterState::LargerAsk(const AttemptEnded& ended) const {
     if (!node->is_connected()) continue;
     for (size_t i = 0; i < node->devices.size(); ++i) {
       // Once the tasks that are there now have ended.
-      const DeviceSnapshot device = SnapshotDevice(*node, i, NoAttempts());
+      const DeviceSnapshot device = scheduler::SnapshotDevice(*node, i, NoAttempts());
       if (device.main_job != MainJobUse::kFilled) continue;
       largest_bytes = std::max(largest_bytes, device.memory_free_bytes);
     }
@@ -124,6 +124,15 @@ std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, 
   return devices;
 }
 
+std::optional<DeviceSnapshot> ClusterState::SnapshotDevice(const DeviceKey& key,
+                                                           Instant now) const {
+  const Node* node = nodes_.Find(key.node);
+  if (node == nullptr || !IsHeard(*node, now)) return std::nullopt;
+  const std::optional<size_t> device = node->IndexOf(key.name);
+  if (!device.has_value()) return std::nullopt;
+  return SnapshotOf(*node, *device, now);
+}
+
 std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
   if (!waiting_.open().contains(id)) return std::nullopt;
   const Job& job = *jobs_.Find(id);
@@ -147,7 +156,7 @@ std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTim
 }
 
 DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant now) const {
-  DeviceSnapshot snapshot = SnapshotDevice(node, device, LiveAttemptsOf(node.name));
+  DeviceSnapshot snapshot = scheduler::SnapshotDevice(node, device, LiveAttemptsOf(node.name));
   snapshot.is_quarantined = refusals_.Find(node.name, now) != nullptr;
   for (const ResidentTask& task : snapshot.residents) {
     snapshot.load_seconds += SecondsLeft(*jobs_.Find(task.job)).value_or(0);
@@ -274,7 +283,7 @@ LiveAttempt& ClusterState::LiveEntryOf(const Job& job) {
 
 void ClusterState::Leave(const Job& job) {
   LiveEntryOf(job).is_leaving = true;
-  changes_.nodes.insert(job.live_attempt().device.node);
+  changes_.devices.insert(job.live_attempt().device);
 }
 
 void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time) {
@@ -297,7 +306,7 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
       .priority = job.spec->priority,
       .may_be_evicted = job.spec->is_evictable};
   tenants_.AddResident(job.spec->tenant, 1);
-  changes_.nodes.insert(event.device.node);
+  changes_.devices.insert(event.device);
 }
 
 void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time) {
@@ -311,7 +320,7 @@ void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time
   live.is_started = true;
   job.refusals = 0;
   refusals_.Clear(attempt.device.node);
-  changes_.nodes.insert(attempt.device.node);
+  changes_.devices.insert(attempt.device);
   nodes_.Account(attempt.device.node, attempt.fence);
 }
 
@@ -342,13 +351,14 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
     if (job.phase == JobPhase::kPending) TakeUpProfile(job);
   }
   if (event.end.cause == EndCause::kRefused) {
-    refusals_.Note(attempt.device.node, event.end.text, time.now);
+    const bool is_quarantined = refusals_.Note(attempt.device.node, event.end.text, time.now);
+    if (is_quarantined) changes_.nodes.insert(attempt.device.node);
     ++job.refusals;
     if (job.phase == JobPhase::kPending) {
       job.not_before = time.now + BackOffAfter(job.refusals, limits_.back_off);
     }
   }
-  changes_.nodes.insert(attempt.device.node);
+  changes_.devices.insert(attempt.device);
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);
   live->second.erase(attempt.fence);

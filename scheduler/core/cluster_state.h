@@ -23,6 +23,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ids.h"
@@ -148,6 +150,8 @@ class ClusterState {
   PlanChanges TakePlanChanges() { return std::exchange(changes_, PlanChanges()); }
   // The devices of a connected node that was heard of lately; else none.
   std::vector<DeviceSnapshot> SnapshotNode(const std::string& node, Instant now) const;
+  // One of them; nullopt if it is not among them.
+  std::optional<DeviceSnapshot> SnapshotDevice(const DeviceKey& device, Instant now) const;
   // nullopt if the job does not wait.
   std::optional<PendingJob> SnapshotPending(JobId job, const EventTime& time) const;
   // When the node stops to count as heard of, if nothing is heard until then.
@@ -233,7 +237,7 @@ class ClusterState {
   // By the wall clock, which may jump: the oldest end leaves first.
   absl::btree_set<std::pair<absl::Time, JobId>> ended_;
   Fence last_fence_;
-  absl::btree_map<std::string, LiveAttempts> live_by_node_;
+  absl::flat_hash_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;
   MainJobTable main_jobs_;
   ProfileBook profiles_;

@@ -19,17 +19,6 @@ std::string Describe(const DeviceKey& device) {
   return absl::StrCat("node ", device.node, ", ", device.name);
 }
 
-// The device with the largest budget; the first one if there are several; nullptr if there is none.
-const Device* FindLargestDevice(const NodeTable& nodes) {
-  const Device* largest = nullptr;
-  for (const auto& [name, node] : nodes.nodes()) {
-    for (const Device& device : node->devices) {
-      if (largest == nullptr || device.memory_bytes > largest->memory_bytes) largest = &device;
-    }
-  }
-  return largest;
-}
-
 }  // namespace
 
 absl::Status ClusterState::Check(const Event& event, Instant now) const {
@@ -149,7 +138,7 @@ absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
 
 absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
   RETURN_IF_ERROR(CheckTies(jobs(), spec));
-  const Device* largest = FindLargestDevice(nodes_);
+  const Device* largest = nodes_.FindLargest();
   if (largest == nullptr || spec.may_be_infeasible || spec.memory_bytes <= largest->memory_bytes) {
     return absl::OkStatus();
   }
@@ -202,13 +191,11 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
   if (node == nullptr || !IsHeard(*node, now)) {
     return absl::AbortedError(absl::StrCat("node ", event.device.node, " is away"));
   }
-  auto device = std::find_if(node->devices.begin(), node->devices.end(),
-                             [&](const Device& d) { return d.key == event.device; });
-  if (device == node->devices.end()) {
+  const std::optional<size_t> device = node->IndexOf(event.device.name);
+  if (!device.has_value()) {
     return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
   }
-  const DeviceSnapshot left =
-      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()), now);
+  const DeviceSnapshot left = SnapshotOf(*node, *device, now);
   const int64_t need_bytes = jobs_.Find(event.attempt.job)->memory_bytes;
   if (!IsOpen(left) || need_bytes > left.memory_free_bytes) {
     return absl::AbortedError(
