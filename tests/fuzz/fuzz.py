@@ -25,7 +25,7 @@ CORPUS = pathlib.Path(__file__).parent / "corpus"
 TIMEOUT = 20
 MEMORY_MAX = 2048
 # Larger inputs explain less, and are not kept.
-INPUT_MAX = 4096
+INPUT_MAX = 16384
 KEPT_MAX = 2048
 COVERAGE = re.compile(r"#\d+\s+\w+\s+cov: (\d+) ft: (\d+)")
 RUNS = re.compile(r"Done (\d+) runs")
