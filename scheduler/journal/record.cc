@@ -78,7 +78,8 @@ void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
 }
 
 void Fill(const HistoryDropped& event, v1::JournalRecord* record) {
-  for (JobId job : event.jobs) record->mutable_history_dropped()->add_job_ids(job.value());
+  v1::HistoryDroppedRecord* to = record->mutable_history_dropped();
+  for (JobId job : event.jobs) to->add_job_ids(job.value());
 }
 
 template <typename Wished>
