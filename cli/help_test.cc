@@ -37,7 +37,7 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  release                   Let held jobs start\n"
             "  requeue                   Stop running jobs, which then wait again\n"
             "  cancel                    Stop jobs\n"
-            "  job                       Verbs of a job: show, why, wait, logs, move, hold, ...\n"
+            "  job                       Verbs of a job: show, why, wait, logs, move, ...\n"
             "\n"
             "Main jobs:\n"
             "  main                      List main jobs, or change how they are filled\n"

@@ -311,6 +311,7 @@ TEST_F(JobControlTest, HistoryTellsWhoDidWhatAndWhy) {
   const AttemptKey first = Run(3);
   Apply(RequeueRequested{kJob, "new data"}, 4);
   Apply(EndOf(first, EndCause::kLost), 5);
+  Apply(ReportFrom(1, {FilledDevice("a", "cpu0", /*seats=*/2)}), 6);
   const AttemptKey second = Run(6);
   Apply(ExitOf(second, 0), 7);
   const auto line = [](Kind kind, const std::string& rest) {
