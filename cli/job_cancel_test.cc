@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/testing/command_fixture.h"
 
@@ -65,6 +66,24 @@ TEST_F(JobCancelTest, EndedOtherwiseIsAConflict) {
 
   EXPECT_EQ(result.code, kExitConflict);
   EXPECT_EQ(result.err, "pipefill: job has ended: job=17 state=succeeded\n");
+}
+
+TEST_F(JobCancelTest, TaskOfAnArrayIsNamedByItsIndex) {
+  AddArray(4);
+  v1::Job& task = AddJob(7, "sweep", v1::JOB_STATE_CANCELLED);
+  task.set_array_id(4);
+  task.set_array_index(6);
+  const Result result = Run({"cancel", "4_6"});
+  EXPECT_EQ(result.out, "job 4_6 cancelled\n");
+  EXPECT_EQ(scheduler.cancelled, std::vector<int64_t>{7});
+  EXPECT_EQ(Run({"cancel", "4_1"}).err, "pipefill: array 4 has no index 1, only 0,5-6%2\n");
+  EXPECT_EQ(Run({"cancel", "7_1"}).err, "pipefill: job 7 is no array and has no task 1\n");
+  EXPECT_EQ(Run({"cancel", "4_x"}).code, kExitUsage);
+}
+
+TEST_F(JobCancelTest, CancelOfAnArraySaysHowManyTasksAreBeingStopped) {
+  AddArray(4);
+  EXPECT_EQ(Run({"cancel", "4"}).out, "job 4 is being cancelled: 1 task being stopped\n");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ void AddTies(const v1::Job& job, Facts* facts) {
     facts->AddProse(
         "tasks",
         absl::StrCat(ArrayProgress(job.array()), ", ", FormatCount(job.array().waiting()),
-                     " waiting for a device, ", FormatCount(job.array().later()), " after them"));
+                     " waiting for a device, ", FormatCount(job.array().later()), " after"));
   }
   if (job.array_id() != 0) {
     facts->Add("array", absl::StrCat("task ", job.array_index(), " of job ", job.array_id(),
