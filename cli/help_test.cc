@@ -70,6 +70,7 @@ TEST_F(HelpTest, ShowsOptionsOfACommand) {
             "Options:\n"
             "  --all                     However many there are\n"
             "  --active                  Only pending and running ones\n"
+            "  --array JOB               Only tasks of this array that have a record\n"
             "  --limit N                 At most that many; default: 20\n"
             "  -o,--output FORMAT        table (for people), json (for programs), name (ids)\n"
             "  -h,--help                 Print this\n");
