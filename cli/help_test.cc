@@ -74,6 +74,7 @@ TEST_F(HelpTest, ShowsOptionsOfACommand) {
             "Options:\n"
             "  --all                     However many there are\n"
             "  --active                  Only pending and running ones\n"
+            "  --array JOB               Only tasks of this array that have a record\n"
             "  --limit N                 At most that many; default: 20\n"
             "  -l,--selector SELECTOR    By labels, as team=a,tier!=b,gpu,!draft\n"
             "  --tenant NAME             Only those of one tenant\n"

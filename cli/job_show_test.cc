@@ -380,5 +380,28 @@ TEST_F(JobShowTest, ShowsPriorityTenantAndDeadline) {
   EXPECT_NE(out.find("  deadline   met\n"), std::string::npos) << out;
 }
 
+TEST_F(JobShowTest, ShowsHowFarAnArrayIsAndWhatItDependsOn) {
+  v1::Job& job = AddArray(4);
+  job.mutable_spec()->add_dependencies()->set_job_id(2);
+  job.mutable_spec()->mutable_dependencies(0)->set_condition(v1::DEPENDENCY_CONDITION_OK);
+  const std::string out = Run({"job", "show", "4"}).out;
+  EXPECT_THAT(out, testing::HasSubstr("  array       0,5-6%2\n"));
+  EXPECT_THAT(out,
+              testing::HasSubstr("  tasks       1/3 done, 1 failed, 1 running, 0 waiting for a "
+                                 "device, 1 after\n"));
+  EXPECT_THAT(out, testing::HasSubstr("  depends on  job 2 (ok)\n"));
+  EXPECT_THAT(out, testing::Not(testing::HasSubstr("attempts")));
+}
+
+TEST_F(JobShowTest, TaskSaysOfWhichArrayItIs) {
+  AddArray(4);
+  v1::Job& task = AddJob(6, "sweep", v1::JOB_STATE_PENDING);
+  task.set_array_id(4);
+  task.set_array_index(5);
+  const std::string out = Run({"job", "show", "4_5"}).out;
+  EXPECT_THAT(out, testing::HasSubstr("job 4_5: sweep\n"));
+  EXPECT_THAT(out, testing::HasSubstr("  array      task 5 of job 4, as job 6\n"));
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -160,9 +160,7 @@ void AddJobsCommand(CLI::App& parent, CommandSet& commands) {
   CLI::App* command = parent.add_subcommand("jobs", "List jobs, newest first");
   CLI::Option* all = command->add_flag("--all", options->wants_all, "However many there are");
   command->add_flag("--active", options->only_active, "Only pending and running ones");
-  command
-      ->add_option("--array", options->array,
-                   "Its tasks that wait, run or ended lately; other jobs are left out")
+  command->add_option("--array", options->array, "Only tasks of this array that have a record")
       ->type_name("JOB");
   AddNumberOption(*command, {"--limit", "At most that many; default: 20"}, &options->limit)
       ->excludes(all);

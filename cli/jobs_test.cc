@@ -170,5 +170,22 @@ TEST_F(JobsTest, PrioritiesAndTenantsHaveAColumnOnceThereAreAny) {
   EXPECT_NE(out.find("pending    -3  vision"), std::string::npos) << out;
 }
 
+TEST_F(JobsTest, ArrayIsOneLineAndItsTasksAreListedByItsNumber) {
+  AddArray(4);
+  v1::Job& task = AddJob(6, "sweep", v1::JOB_STATE_RUNNING);
+  task.set_array_id(4);
+  task.set_array_index(5);
+  AddAttempt(task);
+
+  EXPECT_EQ(Run({"jobs"}).out,
+            "ID  NAME   STATE    DEVICE  UNITS    AGE  DETAIL\n"
+            " 4  sweep  running  -           -  3m12s  1/3 done, 1 failed, 1 running\n");
+  EXPECT_EQ(Run({"jobs", "--array", "4"}).out,
+            " ID  NAME   STATE    DEVICE      UNITS    AGE  DETAIL\n"
+            "4_5  sweep  running  node1/cpu0      0  3m12s  -\n");
+  EXPECT_EQ(Run({"jobs", "--array", "9"}).err,
+            "pipefill: no task of job 9 waits, runs or ended lately; see 'pipefill job show 9'\n");
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -230,9 +230,7 @@ absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext&
 }
 
 void AddTieOptions(CLI::App& command, SubmitOptions& options) {
-  command
-      .add_option("--array", options.array,
-                  "One task for each index, as 0-99 or 1,5,0-10:2; %N: at most N at a time")
+  command.add_option("--array", options.array, "A task for each; %N: N at a time; as 0-99%10")
       ->type_name("INDEXES");
   const auto add = [&](const char* name, std::vector<std::string>* jobs, const char* meaning) {
     command.add_option(name, *jobs, meaning)->type_name("JOB,...")->allow_extra_args(false);
@@ -345,7 +343,7 @@ void AddSubmitCommand(CLI::App& parent, CommandSet& commands) {
       "  pipefill submit --memory 512MiB --workdir . -- python3 job.py\n"
       "  pipefill submit --process --workdir . -- xz -9 big.tar\n"
       "  pipefill submit --again 17 --memory 1GiB\n"
-      "  pipefill submit --array 0-999%50 -- python3 job.py  # reads PIPEFILL_ARRAY_INDEX\n"
+      "  pipefill submit --array 0-999%50 --workdir . -- python3 part.py\n"
       "A job file holds the same under the names of the options, which go over it:\n"
       "  {\"command\": [\"python3\", \"job.py\"], \"memory\": \"512MiB\", \"env\": {\"A\": "
       "\"1\"}}");

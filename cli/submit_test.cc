@@ -345,5 +345,44 @@ TEST_F(SubmitTest, WaitingInJsonPrintsOneObject) {
   EXPECT_EQ(nlohmann::json::parse(result.out)["state"], "succeeded");
 }
 
+TEST_F(SubmitTest, ArrayAndDependenciesAreTheSpec) {
+  const Result result = Run({"submit", "--array", "0-9:3,20%2", "--after-ok", "3,4", "--after-ok",
+                             "5", "--after-any", "6", "--after-not-ok", "7", "--", "run"});
+  EXPECT_EQ(result.out, "job 17 submitted, 5 tasks\n");
+  const v1::JobSpec& spec = Sent().spec();
+  ASSERT_EQ(spec.array().ranges_size(), 2);
+  EXPECT_EQ(spec.array().ranges(0).last(), 9);
+  EXPECT_EQ(spec.array().ranges(0).step(), 3);
+  EXPECT_EQ(spec.array().throttle(), 2);
+  ASSERT_EQ(spec.dependencies_size(), 5);
+  EXPECT_EQ(spec.dependencies(2).job_id(), 5);
+  EXPECT_EQ(spec.dependencies(2).condition(), v1::DEPENDENCY_CONDITION_OK);
+  EXPECT_EQ(spec.dependencies(3).condition(), v1::DEPENDENCY_CONDITION_ANY);
+  EXPECT_EQ(spec.dependencies(4).condition(), v1::DEPENDENCY_CONDITION_NOT_OK);
+}
+
+TEST_F(SubmitTest, BadArraysAndDependenciesAreNamed) {
+  const Result array = Run({"submit", "--array", "9-", "--", "run"});
+  EXPECT_EQ(array.code, kExitUsage);
+  EXPECT_EQ(array.err,
+            "pipefill: --array: \"9-\" names no indexes; write for example 0-99, 0-10:2, 1,5,7-9 "
+            "or 0-99%10\n");
+  const Result job = Run({"submit", "--after-ok", "all", "--", "run"});
+  EXPECT_EQ(job.err,
+            "pipefill: --after-ok: \"all\" is not the number of a job; 'pipefill jobs' lists "
+            "them\n");
+  EXPECT_TRUE(scheduler.submitted.empty());
+}
+
+TEST_F(SubmitTest, JobFileMayHoldThemToo) {
+  const std::string file =
+      WriteFile("array.json",
+                R"({"command": ["run"], "array": "1-3", "after_ok": [4], "after_any": [5, 6]})");
+  Run({"submit", file});
+  EXPECT_EQ(Sent().spec().array().ranges(0).last(), 3);
+  ASSERT_EQ(Sent().spec().dependencies_size(), 3);
+  EXPECT_EQ(Sent().spec().dependencies(0).job_id(), 4);
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -109,6 +109,7 @@ class FakeClient : public SchedulerClient {
     for (auto job = scheduler_.jobs.rbegin(); job != scheduler_.jobs.rend(); ++job) {
       if (request.cursor() != 0 && job->first > request.cursor()) continue;
       if (request.active_only() && IsTerminal(job->second.state())) continue;
+      if (job->second.array_id() != request.array_id()) continue;
       if (response.jobs_size() == request.limit()) {
         response.set_next_cursor(job->first);
         break;
@@ -215,6 +216,22 @@ v1::Attempt& CommandFixture::AddAttempt(v1::Job& job) {
   attempt.set_placed_unix_ns(UnixNsAgo(absl::Seconds(121)));
   attempt.set_started_unix_ns(UnixNsAgo(absl::Seconds(120)));
   return attempt;
+}
+
+v1::Job& CommandFixture::AddArray(int64_t id) {
+  v1::Job& job = AddJob(id, "sweep", v1::JOB_STATE_RUNNING);
+  v1::ArraySpec& array = *job.mutable_spec()->mutable_array();
+  array.add_ranges();
+  v1::IndexRange* range = array.add_ranges();
+  range->set_first(5);
+  range->set_last(6);
+  array.set_throttle(2);
+  v1::ArrayStatus& status = *job.mutable_array();
+  status.set_tasks(3);
+  status.set_failed(1);
+  status.set_running(1);
+  status.set_later(1);
+  return job;
 }
 
 void CommandFixture::EndAttempt(v1::Job& job, v1::EndCause cause, const std::string& text) {

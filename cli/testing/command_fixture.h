@@ -89,6 +89,8 @@ class CommandFixture : public ::testing::Test {
   v1::Job& AddJob(int64_t id, const std::string& name, v1::JobState state);
   // A running attempt of `job` on node1/cpu0, started two minutes ago.
   v1::Attempt& AddAttempt(v1::Job& job);
+  // A running array with the indexes 0, 5 and 6.
+  v1::Job& AddArray(int64_t id);
   // Ends the last attempt one minute ago.
   void EndAttempt(v1::Job& job, v1::EndCause cause, const std::string& text);
   // A client of `scheduler`.
