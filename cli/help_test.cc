@@ -30,7 +30,7 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  submit                    Submit a fill job\n"
             "  jobs                      List jobs, newest first\n"
             "  why                       Why a job waits, and what would help\n"
-            "  wait                      Wait until a job is over\n"
+            "  wait                      Wait until jobs are over\n"
             "  watch                     Print changes of jobs as they happen\n"
             "  logs                      Print what a job has written\n"
             "  hold                      Keep jobs from starting until they are released\n"

@@ -314,6 +314,11 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["journal_records"] = status.journal_records();
   json["snapshot_unix_ns"] = status.snapshot_unix_ns();
   json["refusing"] = status.refusing_text();
+  json["limits"] = Json::array();
+  for (const v1::LimitStatus& limit : status.limits()) {
+    json["limits"].push_back(
+        {{"name", limit.name()}, {"used", limit.used()}, {"max", limit.max()}});
+  }
   return json;
 }
 

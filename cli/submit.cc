@@ -277,8 +277,9 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
   command
       .add_option("--max-runtime", options.max_runtime, "It is stopped, and has failed, after that")
       ->type_name("DURATION");
-  .add_option("--start-before", options.start_before,
-              "It has failed if it has not started then, as 2h")
+  command
+      .add_option("--start-before", options.start_before,
+                  "It has failed if it has not started then, as 2h")
       ->type_name("TIME");
   command.add_option("--label", options.labels, "For 'pipefill jobs -l'; may be repeated")
       ->type_name("KEY=VALUE")

@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -46,14 +48,16 @@ class Watch {
     if (stream_->Read(&response) && !response.cursor().empty()) cursor_ = response.cursor();
     return response;
   }
-  // The job once it is in `state`.
+  // The next job that is in `state`; of one message the last.
   v1::Job NextIn(v1::JobState state) {
     v1::WatchJobsResponse response;
+    v1::Job found;
     while (stream_->Read(&response)) {
       if (!response.cursor().empty()) cursor_ = response.cursor();
       for (const v1::Job& job : response.jobs()) {
-        if (job.state() == state) return job;
+        if (job.state() == state) found = job;
       }
+      if (found.id() != 0) return found;
     }
     ADD_FAILURE() << "the stream ended";
     return {};
@@ -266,16 +270,34 @@ int64_t ThreadsOfThisProcess() {
   return std::distance(begin(tasks), end(tasks));
 }
 
-TEST_F(ServerWatchTest, ThousandWatchersThatDoNotReadCostNoThreadsAndStopNobody) {
+int64_t ResidentBytesOfThisProcess() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0;
+  int64_t resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST_F(ServerWatchTest, ThousandWatchersThatDoNotReadCostNoThreadsAndLittleMemory) {
+  constexpr int kWatchers = 1'000;
   Start();
+  for (int i = 0; i < 100; ++i) Submit();
+  const int64_t before_bytes = ResidentBytesOfThisProcess();
   std::vector<std::unique_ptr<SleepingWatch>> watches;
-  for (int i = 0; i < 1'000; ++i) watches.push_back(std::make_unique<SleepingWatch>(*users_));
-  while (Used("watchers_max") < 1'000) Submit();
+  for (int i = 0; i < kWatchers; ++i) {
+    watches.push_back(std::make_unique<SleepingWatch>(*users_));
+  }
+  while (Used("watchers_max") < kWatchers) Submit();
+  // Changes that they do not read; one who does is not held up.
   Watch reader(*users_, RequestFor({}));
+  for (int64_t id = 1; id <= 100; ++id) Cancel(id);
   const int64_t id = Submit();
   Cancel(id);
-  EXPECT_EQ(reader.NextIn(v1::JOB_STATE_CANCELLED).id(), id);
+  while (reader.NextIn(v1::JOB_STATE_CANCELLED).id() != id) {
+  }
   EXPECT_LT(ThreadsOfThisProcess(), 100);
+  // Both ends of each stream are in this process.
+  EXPECT_LT((ResidentBytesOfThisProcess() - before_bytes) / kWatchers, 1 << 20);
 }
 
 // --- Limits ---
@@ -364,13 +386,19 @@ TEST_F(ServerWatchTest, AgentBeyondTheLimitIsRefused) {
 TEST_F(ServerWatchTest, BackupBeyondTheLimitIsRefused) {
   config_.set_backups_max(1);
   Start();
-  // More than gRPC takes off the server's hands unread.
+  // More than a reader that stops takes off the server's hands, with a window that does not grow.
   for (int i = 0; i < 40; ++i) Submit(60'000);
+  grpc::ChannelArguments small_window;
+  small_window.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  small_window.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+  const auto slow_reader = v1::SchedulerService::NewStub(grpc::CreateCustomChannel(
+      server_->address(), grpc::InsecureChannelCredentials(), small_window));
   grpc::ClientContext first_context;
   SetTestDeadline(&first_context);
-  const auto first = users_->Backup(&first_context, v1::BackupRequest());
+  const auto first = slow_reader->Backup(&first_context, v1::BackupRequest());
   v1::BackupChunk chunk;
   ASSERT_TRUE(first->Read(&chunk));
+  ASSERT_EQ(Used("backups_max"), 1);
   grpc::ClientContext second_context;
   SetTestDeadline(&second_context);
   const auto second = users_->Backup(&second_context, v1::BackupRequest());

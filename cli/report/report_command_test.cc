@@ -64,6 +64,10 @@ class FakeScheduler : public SchedulerClient {
   absl::StatusOr<v1::Job> WaitJob(JobId, absl::Duration) override {
     return absl::UnimplementedError("");
   }
+  absl::Status WatchJobs(const v1::WatchJobsRequest&, absl::Duration,
+                         const WatchVisitor&) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<v1::ListBubblesResponse> ListBubbles(absl::string_view) override {
     return absl::UnimplementedError("");
   }
