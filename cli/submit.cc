@@ -185,7 +185,7 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->type_name("TIME");
   command
       .add_option("--min-runtime", options.min_runtime, "How long it runs before it may be evicted")
-      ->type_name("DURATION");
+      ->type_name("TIME");
   command.add_flag("--no-evict", options.is_kept, "Never evict it for jobs of higher priority");
   command.add_flag("--allow-infeasible", options.may_be_infeasible,
                    "Wait even if no device is large enough");
