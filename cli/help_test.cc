@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,6 +11,9 @@
 
 namespace pipefill {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 class HelpTest : public CommandFixture {};
 
@@ -85,6 +89,19 @@ TEST_F(HelpTest, ShowsOptionsOfACommand) {
             "  -h,--help                 Print this\n");
 }
 
+TEST_F(HelpTest, GroupWithoutAVerbPrintsItsHelp) {
+  for (const char* group : {"job", "admin"}) {
+    const Result result = Run({group});
+    EXPECT_EQ(result.code, kExitUsage) << group;
+    EXPECT_EQ(result.err, Run({"help", group}).out) << group;
+  }
+}
+
+TEST_F(HelpTest, VerbsHaveNoNotesOfTheirGroup) {
+  EXPECT_THAT(Run({"help", "main"}).out, HasSubstr("LAMBDA"));
+  EXPECT_THAT(Run({"help", "main", "set-mode"}).out, Not(HasSubstr("LAMBDA")));
+}
+
 TEST_F(HelpTest, EveryLineFitsEightyColumns) {
   const std::vector<std::vector<std::string>> topics = {{"help"},
                                                         {"help", "submit"},
@@ -104,6 +121,8 @@ TEST_F(HelpTest, EveryLineFitsEightyColumns) {
                                                         {"help", "devices"},
                                                         {"help", "nodes"},
                                                         {"help", "tenants"},
+                                                        {"help", "admin"},
+                                                        {"help", "admin", "backup"},
                                                         {"help", "why"},
                                                         {"help", "status"},
                                                         {"help", "help"},
@@ -129,7 +148,6 @@ TEST_F(HelpTest, ListsExitCodes) {
             "   5  already in use, key used for another job, wrong version, wrong state\n"
             "   6  schedulerd or an agent is away, or the result is unknown\n"
             "   7  refused by a limit or a policy; the job could never run\n"
-            "   8  logs or history are gone\n"
             "  10  'wait': the job failed\n"
             "  11  'wait': the job was cancelled\n"
             "  12  'wait': the job ran into its deadline or limit\n"

@@ -210,7 +210,7 @@ void AddLogsCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("--stderr", options->wants_stderr, "Its error output instead of its output");
   AddNumberOption(*command, {"--attempt", "Which attempt; default: the latest"}, &options->attempt);
   command->add_option("--since", options->since, "Only what is that new, as 10m or 30s")
-      ->type_name("DURATION");
+      ->type_name("TIME");
   commands.Add(
       {command, [options](CommandContext& context) { return RunLogs(*options, context); }});
 }

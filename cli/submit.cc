@@ -273,10 +273,10 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->type_name("TIME");
   command
       .add_option("--min-runtime", options.min_runtime, "How long it runs before it may be evicted")
-      ->type_name("DURATION");
+      ->type_name("TIME");
   command
       .add_option("--max-runtime", options.max_runtime, "It is stopped, and has failed, after that")
-      ->type_name("DURATION");
+      ->type_name("TIME");
   command
       .add_option("--start-before", options.start_before,
                   "It has failed if it has not started then, as 2h")

@@ -47,7 +47,7 @@ int RunDaemon(const Daemon& daemon, int argc, char** argv) {
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Flags flags;
   CLI::App app(daemon.purpose, daemon.name);
-  app.add_option("--config", flags.config, daemon.config_help);
+  app.add_option("--config", flags.config, daemon.config_help)->type_name("FILE");
   app.add_flag("--check", flags.is_check, "only check the configuration");
   app.set_version_flag("--version", daemon.name + " " + kVersion);
   try {

@@ -34,7 +34,9 @@ int main(int argc, char** argv) {
   pipefill::v1::SchedulerConfig config;
   const pipefill::Daemon daemon = {
       .name = "schedulerd",
-      .purpose = "pipefill's scheduler: accepts fill jobs and places them on devices with bubbles",
+      .purpose =
+          "pipefill's scheduler: accepts fill jobs and places them on devices with bubbles\n"
+          "'schedulerd check', 'repair' and 'restore' are for its state; see their --help",
       .config_help = "configuration file (JSON); defaults without it",
       .config = &config,
       .check = [&] { return pipefill::Server::CheckConfig(config); },
