@@ -1,4 +1,5 @@
 // The loop and its store: many jobs at once, full disks, the history, backups.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -137,8 +138,9 @@ void SchedulerLoop::RunHousekeeping() {
 }
 
 void SchedulerLoop::DropHistory() {
-  // A wall clock that is set forward must not make all ends look old.
-  const absl::Time wall = made_at_.wall + (time_.now - made_at_.now);
+  // A wall clock that is set must not make ends look old: forward, those from before; back, those
+  // from then on.
+  const absl::Time wall = std::min(time_.wall, made_at_.wall + (time_.now - made_at_.now));
   const std::vector<JobId> expired = state_.ExpiredJobs(wall, kDropMax);
   if (!expired.empty()) CHECK(Admit(HistoryDropped{expired}).ok());
 }
