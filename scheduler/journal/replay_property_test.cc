@@ -174,10 +174,10 @@ class World {
                                             {1, 12},
                                             {2, 13},
                                             {1, 14},
-                                            {1, 15},
-                                            {1, 16},
-                                            {1, 17},
-                                            {3, 18}})) {
+                                             {3, 15},
+                                             {3, 16},
+                                             {1, 17},
+                                             {3, 18}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
@@ -486,9 +486,9 @@ class World {
                                  *rc::gen::element(0, 1, 2));
     spec.priority = *rc::gen::element(0, 0, 1, 2);
     spec.tenant = *rc::gen::element<std::string>("default", "vision");
-    spec.is_held = *rc::gen::element(0, 0, 0, 1) == 1;
-    if (*rc::gen::element(0, 0, 1) == 1) {
-      spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 6)).wall;
+    spec.is_held = *rc::gen::element(0, 0, 0, 0, 0, 0, 0, 1) == 1;
+    if (*rc::gen::element(0, 0, 0, 0, 1) == 1) {
+      spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 20)).wall;
     }
     if (*rc::gen::element(0, 1) == 1) spec.labels = {{"team", "vision"}};
     if (!has_ties_) return spec;
