@@ -46,6 +46,17 @@ class FakeService : public v1::SchedulerService::Service {
     return ToGrpc(absl::NotFoundError(absl::StrCat("no such job: job=", request->job_id())));
   }
 
+  grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* request,
+                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
+    v1::WatchJobsResponse response;
+    for (int64_t id : request->job_ids()) {
+      response.set_cursor(absl::StrCat("a.b.", id));
+      writer->Write(response);
+    }
+    context->AddTrailingMetadata(kRetryAfterMetadata, "2000");
+    return ToGrpc(absl::ResourceExhaustedError("watchers_max"));
+  }
+
   std::vector<absl::Status> errors;
   std::vector<std::string> keys;
   bool has_deadline = false;
@@ -129,6 +140,34 @@ TEST_F(SchedulerClientTest, RefusalWithoutAdviceIsTheAnswer) {
   EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
 
   EXPECT_EQ(service_.keys.size(), 1U);
+}
+
+TEST_F(SchedulerClientTest, WatchHandsOnWhatComesAndThenTheErrorWithItsAdvice) {
+  v1::WatchJobsRequest request;
+  for (int id = 1; id <= 3; ++id) request.add_job_ids(id);
+  std::vector<std::string> cursors;
+
+  const absl::Status status = NewClient()->WatchJobs(request, absl::InfiniteDuration(),
+                                                     [&](const v1::WatchJobsResponse& response) {
+                                                       cursors.push_back(response.cursor());
+                                                       return true;
+                                                     });
+
+  EXPECT_EQ(cursors, (std::vector<std::string>{"a.b.1", "a.b.2", "a.b.3"}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RetryAfterOf(status), absl::Seconds(2));
+}
+
+TEST_F(SchedulerClientTest, WatchEndsWhenItsTakerHasEnough) {
+  v1::WatchJobsRequest request;
+  for (int id = 1; id <= 3; ++id) request.add_job_ids(id);
+  int taken = 0;
+
+  const absl::Status status = NewClient()->WatchJobs(
+      request, absl::Seconds(30), [&](const v1::WatchJobsResponse&) { return ++taken < 2; });
+
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(taken, 2);
 }
 
 TEST_F(SchedulerClientTest, TellsAboutRetriesOncePerCall) {

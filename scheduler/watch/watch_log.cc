@@ -86,9 +86,12 @@ std::vector<JobId> WatchLog::AdvanceReasons(Instant now) {
   const Job* job = view_->counts.pending > 0 ? jobs.FindAtOrAbove(JobId(1)) : nullptr;
   for (; job != nullptr; job = jobs.FindAtOrAbove(JobId(job->id.value() + 1))) {
     if (job->phase != JobPhase::kPending) continue;
-    const auto before =
-        CodeOf(reasons_view_->jobs.Find(job->id), *reasons_view_->plan, reasons_at_);
-    if (before != CodeOf(job, *view_->plan, now)) changed.push_back(job->id);
+    const Job* before = reasons_view_->jobs.Find(job->id);
+    // One that has changed was told with the reason of that moment.
+    if (before != job ||
+        CodeOf(before, *reasons_view_->plan, reasons_at_) != CodeOf(job, *view_->plan, now)) {
+      changed.push_back(job->id);
+    }
   }
   reasons_view_ = view_;
   reasons_at_ = now;

@@ -46,7 +46,8 @@ class WatchLog {
   // Takes up a later view. Returns the jobs in which anything but progress has changed; they are in
   // the ring. REQUIRES: after Restart; likewise for all below.
   std::vector<JobId> Advance(SharedView view);
-  // The jobs that wait for another reason than at the last call. Looks at every job.
+  // The waiting jobs that have changed, or wait for another reason, since the last call. Looks at
+  // every job.
   std::vector<JobId> AdvanceReasons(Instant now);
   // The jobs whose progress has changed since the last call.
   std::vector<JobId> AdvanceProgress();

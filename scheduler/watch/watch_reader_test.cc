@@ -208,6 +208,23 @@ TEST_F(WatchReaderTest, JobThatWaitsForAnotherReasonIsTold) {
   EXPECT_TRUE(Read(reader).is_empty());
 }
 
+TEST_F(WatchReaderTest, ReasonThatHeldForAMomentIsTakenBack) {
+  WatchReader reader({}, WatchResetCause::kStart);
+  Read(reader);
+  const auto first_plan = plan_;
+  auto plan = std::make_shared<Plan>();
+  plan->last_job = JobId(4);
+  plan_ = plan;
+  table_.Edit(JobId(1)).refusals = 1;
+  log_.Advance(View());
+  // With the reason of the second plan.
+  EXPECT_THAT(IdsOf(Read(reader)), ElementsAre(1));
+  plan_ = first_plan;
+  log_.Advance(View());
+  log_.AdvanceReasons(AtSecond(1));
+  EXPECT_THAT(IdsOf(Read(reader)), ElementsAre(1));
+}
+
 // --- Cursors ---
 
 TEST(WatchCursorTest, ComesBackAsItWasGiven) {
