@@ -71,8 +71,8 @@ std::optional<size_t> Node::IndexOf(const std::string& device) const {
 }
 
 const Node* NodeTable::Find(const std::string& name) const {
-  auto it = nodes_.find(name);
-  return it == nodes_.end() ? nullptr : it->second.get();
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 const Node* NodeTable::FindBySession(SessionId session) const {
@@ -126,6 +126,7 @@ void NodeTable::Remove(const std::string& name) {
   if (node == nullptr) return;
   if (node->session.has_value()) names_by_session_.erase(*node->session);
   SetBudgets(node->devices, {});
+  by_name_.erase(name);
   nodes_.Erase(name);
   snapshot_ = nullptr;
 }
@@ -156,7 +157,9 @@ void NodeTable::Replace(Node node) {
   const Node* known = Find(node.name);
   const std::vector<Device> none;
   SetBudgets(known == nullptr ? none : known->devices, node.devices);
-  nodes_.Set(std::make_shared<const Node>(std::move(node)));
+  auto next = std::make_shared<const Node>(std::move(node));
+  by_name_[next->name] = next.get();
+  nodes_.Set(std::move(next));
 }
 
 void NodeTable::SetBudgets(const std::vector<Device>& before, const std::vector<Device>& after) {

@@ -21,6 +21,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "common/ids.h"
 #include "common/instant.h"
 #include "scheduler/core/device.h"
@@ -100,6 +101,7 @@ class NodeTable {
   void SetBudgets(const std::vector<Device>& before, const std::vector<Device>& after);
 
   NodeMap nodes_;
+  absl::flat_hash_map<std::string, const Node*> by_name_;  // the same ones
   // nullptr = something has changed.
   mutable std::shared_ptr<const NodeMap> snapshot_;
   absl::btree_map<SessionId, std::string> names_by_session_;

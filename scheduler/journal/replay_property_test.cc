@@ -24,6 +24,7 @@
 #include "scheduler/journal/record.h"
 #include "scheduler/journal/recovery.h"
 #include "scheduler/journal/snapshot_frame.h"
+#include "scheduler/journal/testing/array_checker.h"
 #include "scheduler/testing/builders.h"
 
 namespace pipefill::scheduler {
@@ -174,10 +175,10 @@ class World {
                                             {1, 12},
                                             {2, 13},
                                             {1, 14},
-                                             {3, 15},
-                                             {3, 16},
-                                             {1, 17},
-                                             {3, 18}})) {
+                                            {3, 15},
+                                            {3, 16},
+                                            {1, 17},
+                                            {3, 18}})) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
@@ -249,37 +250,7 @@ class World {
                   static_cast<int64_t>(state_.Snapshot(TimeAt(second_)).pending.size()));
     CheckHeld();
     CheckPlanner();
-    CheckArrays();
-  }
-
-  // Each task is a job at most once and ends at most once, and none is forgotten.
-  void CheckArrays() {
-    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
-      const Job* array = state_.jobs().Find(id);
-      if (array == nullptr || !array->is_array()) continue;
-      const ArrayTasks& tasks = *array->tasks;
-      std::vector<TaskResult>& results = results_[id];
-      results.resize(static_cast<size_t>(tasks.size()));
-      int64_t in_flight = 0;
-      for (int64_t place = 0; place < tasks.size(); ++place) {
-        const JobId task_id = TaskIdOf(id, place);
-        const Job* task = state_.jobs().Find(task_id);
-        TaskResult& known = results[static_cast<size_t>(place)];
-        RC_ASSERT(known == TaskResult::kNone || known == tasks.ResultAt(place));
-        known = tasks.ResultAt(place);
-        if (task != nullptr) {
-          RC_ASSERT(admitted_.contains(task_id));
-          RC_ASSERT(known == (IsTerminal(task->phase) ? ResultOf(task->phase) : TaskResult::kNone));
-          in_flight += IsTerminal(task->phase) ? 0 : 1;
-        } else {
-          RC_ASSERT(known != TaskResult::kNone || place >= tasks.next());
-        }
-      }
-      RC_ASSERT(in_flight == tasks.in_flight());
-      RC_ASSERT(IsTerminal(array->phase) == tasks.is_over());
-      const int32_t throttle = array->spec->array->throttle;
-      RC_ASSERT(throttle == 0 || in_flight <= throttle);
-    }
+    arrays_.Check(state_.jobs(), state_.next_job_id());
   }
 
   // Jobs that wait for others.
@@ -457,7 +428,7 @@ class World {
       Try(due);
       for (JobId task : expected) {
         RC_ASSERT(state_.FindJob(task).ok());
-        RC_ASSERT(admitted_.insert(task).second);
+        arrays_.OnAdmitted(task);
       }
     }
     // One that is not due.
@@ -608,8 +579,7 @@ class World {
   bool has_late_start_ = false;
   bool has_array_end_ = false;
   bool has_lost_dependency_ = false;
-  std::map<JobId, std::vector<TaskResult>> results_;  // of arrays
-  std::set<JobId> admitted_;                          // tasks
+  ArrayChecker arrays_;
   std::vector<Taken> snapshots_;
 };
 
