@@ -25,8 +25,7 @@ constexpr absl::Duration kShutdownPoll = absl::Milliseconds(20);
 constexpr absl::Duration kShutdownExtra = absl::Seconds(2);
 // Once all tasks are gone, for schedulerd to acknowledge their ends.
 constexpr absl::Duration kAcknowledgeWait = absl::Seconds(1);
-// Of a StopAttempt that names none.
-constexpr absl::Duration kStopGrace = absl::Seconds(5);
+constexpr absl::Duration kStopGrace = absl::Seconds(5);  // of a StopAttempt that names none
 constexpr size_t kEndsMax = 4096;
 // Told again at once, so that they do not push other messages out of the session's queue.
 constexpr size_t kEndsAtOnce = 512;
@@ -482,10 +481,9 @@ void AgentLoop::FinishShutdown(Instant give_up_at, std::function<void()> done) {
 }
 
 DeviceState* AgentLoop::FindState(absl::string_view device) const {
-  for (const auto& state : parts_.states) {
-    if (state->name() == device) return state.get();
-  }
-  return nullptr;
+  const auto found = std::find_if(parts_.states.begin(), parts_.states.end(),
+                                  [&](const auto& state) { return state->name() == device; });
+  return found == parts_.states.end() ? nullptr : found->get();
 }
 
 std::vector<v1::Device> AgentLoop::DescribeDevices(const ProcessTable& processes) const {

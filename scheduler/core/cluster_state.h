@@ -45,31 +45,6 @@
 
 namespace pipefill::scheduler {
 
-struct ClusterLimits {
-  // Jobs that the store may hold, ended ones included.
-  int64_t jobs_max = 1'000'000;
-  // How long, by the wall clock, and how many jobs are known after their end.
-  absl::Duration history_keep = absl::Hours(720);
-  int64_t history_jobs_max = 500'000;
-  // Main jobs for which something may be set. An agent is told all of it as it dials in, so this
-  // must stay well below what a stream queues.
-  size_t main_jobs_max = 512;
-  // A node that was heard of within this time is alive: another agent may not take its name.
-  absl::Duration agent_lease = absl::Seconds(10);
-  // Silence after which an agent is given up, and after which an attempt that it does not name is.
-  absl::Duration agent_lost_after = absl::Seconds(15);
-  BackOff back_off;
-  std::vector<TenantLimits> tenants = {};
-  // After which used device time counts half, between tenants.
-  absl::Duration fair_half_life = absl::Hours(1);
-  RefusalLimits refusals = {};
-  // How long a place is kept for the job that tasks were evicted for.
-  absl::Duration eviction_hold = absl::Seconds(30);
-  // Tasks of one array that wait as jobs, and ended ones that keep a record.
-  int64_t array_window = 256;
-  int64_t array_history_max = 1'000;
-};
-
 // NotFound; says whether the job was there once. `last` is the newest id that was given.
 absl::Status JobNotFound(JobId id, JobId last);
 

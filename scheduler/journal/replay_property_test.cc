@@ -25,15 +25,16 @@
 #include "scheduler/journal/recovery.h"
 #include "scheduler/journal/snapshot_frame.h"
 #include "scheduler/journal/testing/array_checker.h"
+#include "scheduler/journal/testing/same_state.h"
 #include "scheduler/testing/builders.h"
 
 namespace pipefill::scheduler {
 namespace {
 
-constexpr int kNodes = 2;
 constexpr int kSeats = 2;
 
 std::string NodeName(int node) { return absl::StrCat("n", node); }
+const std::vector<std::string> kNodeNames = {NodeName(0), NodeName(1)};
 
 std::vector<Device> DevicesOf(int node) {
   return {FilledDevice(NodeName(node), "d0", kSeats, 300),
@@ -66,119 +67,12 @@ std::string Describe(const Job& job) {
 // A new durable event must be among the steps below, or this test says nothing about it.
 static_assert(std::variant_size_v<Event> == 18);
 
-// The job without what is not durable.
-Job DurablePartOf(const Job& job) {
-  Job durable = job;
-  // Equal specs, of which each state has its own copy; compared by the caller.
-  durable.spec = nullptr;
-  // Follows from the profile.
-  durable.needs = nullptr;
-  // A restart begins the wait anew: only whether it waits is the same.
-  if (durable.not_before.has_value()) durable.not_before = Instant();
-  if (durable.reserved.has_value()) durable.reserved->until = Instant();
-  for (Attempt& attempt : durable.attempts) {
-    const FillProgress& known = attempt.progress;
-    const FillProgress kept = {.units = known.units,
-                               .unit_cpu_ns = known.unit_cpu_ns,
-                               .unit_estimate_ns = known.unit_estimate_ns};
-    attempt.progress = attempt.state == AttemptState::kEnded ? kept : FillProgress();
-    attempt.settled = FillProgress();
-    attempt.older_mark = attempt.newer_mark = ProgressMark();
-    attempt.mark_resident = 0;
-    attempt.progress_at = Instant();
-  }
-  return durable;
-}
-
-void CheckSameJob(const Job& a, const Job& b) {
-  RC_ASSERT(*a.spec == *b.spec);
-  RC_ASSERT(DurablePartOf(a) == DurablePartOf(b));
-}
-
-// Tasks on devices and jobs that wait, of tenants with any. What live attempts have used is not
-// durable.
-std::map<std::string, std::pair<int32_t, int64_t>> LoadByTenant(const ClusterState& state,
-                                                                absl::Time wall) {
-  std::map<std::string, std::pair<int32_t, int64_t>> loads;
-  for (const TenantUse& use : state.tenants().List(wall)) {
-    if (use.resident > 0 || use.pending > 0) {
-      loads[use.limits.name] = {use.resident, use.pending};
-    }
-  }
-  return loads;
-}
-
-void CheckSame(ClusterState& a, ClusterState& b, const EventTime& time) {
-  RC_ASSERT(a.next_job_id() == b.next_job_id());
-  for (JobId id(1); id < a.next_job_id(); id = JobId(id.value() + 1)) {
-    const auto job_a = a.FindJob(id);
-    const auto job_b = b.FindJob(id);
-    RC_ASSERT(job_a.ok() == job_b.ok());
-    if (!job_a.ok()) continue;
-    CheckSameJob(**job_a, **job_b);
-    RC_ASSERT(a.NextAttempt(id) == b.NextAttempt(id));
-    if ((*job_a)->key.empty()) continue;
-    RC_ASSERT(*b.FindSubmission((*job_a)->key, *(*job_a)->spec) == id);
-  }
-  RC_ASSERT(*a.main_jobs().Snapshot() == *b.main_jobs().Snapshot());
-  RC_ASSERT(a.Durable().last_fence == b.Durable().last_fence);
-  RC_ASSERT(a.Durable().tenants == b.Durable().tenants);
-  RC_ASSERT(a.Durable().profiles == b.Durable().profiles);
-  RC_ASSERT(LoadByTenant(a, time.wall) == LoadByTenant(b, time.wall));
-  RC_ASSERT(a.counts().pending == b.counts().pending);
-  RC_ASSERT(a.counts().held == b.counts().held);
-  RC_ASSERT(a.waiting().NextStartLimit() == b.waiting().NextStartLimit());
-  RC_ASSERT(a.waiting().LateStarts(absl::InfiniteFuture(), 100) ==
-            b.waiting().LateStarts(absl::InfiniteFuture(), 100));
-  RC_ASSERT(a.counts().running == b.counts().running);
-  RC_ASSERT(a.counts().ended == b.counts().ended);
-  RC_ASSERT(a.ExpiredJobs(absl::InfiniteFuture(), 100) ==
-            b.ExpiredJobs(absl::InfiniteFuture(), 100));
-  RC_ASSERT(a.counts().arrays == b.counts().arrays);
-  RC_ASSERT(a.DueTasks(100) == b.DueTasks(100));
-  RC_ASSERT(a.Snapshot(time).pending.size() == b.Snapshot(time).pending.size());
-  for (int node = 0; node < kNodes; ++node) {
-    const LiveAttempts& live_a = a.LiveAttemptsOf(NodeName(node));
-    const LiveAttempts& live_b = b.LiveAttemptsOf(NodeName(node));
-    RC_ASSERT(live_a.size() == live_b.size());
-    for (const auto& [fence, attempt] : live_a) {
-      const auto same = live_b.find(fence);
-      RC_ASSERT(same != live_b.end());
-      RC_ASSERT(same->second.key == attempt.key);
-      RC_ASSERT(same->second.device == attempt.device);
-      RC_ASSERT(same->second.memory_bytes == attempt.memory_bytes);
-      RC_ASSERT(same->second.is_started == attempt.is_started);
-      RC_ASSERT(same->second.is_leaving == attempt.is_leaving);
-      RC_ASSERT(same->second.priority == attempt.priority);
-      RC_ASSERT(same->second.may_be_evicted == attempt.may_be_evicted);
-    }
-  }
-}
-
 // A cluster to which random things happen.
 class World {
  public:
   void Step() {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
-    switch (*rc::gen::weightedElement<int>({{3, 0},
-                                            {1, 1},
-                                            {6, 2},
-                                            {3, 3},
-                                            {2, 4},
-                                            {2, 5},
-                                            {1, 6},
-                                            {1, 7},
-                                            {1, 8},
-                                            {1, 9},
-                                            {3, 10},
-                                            {1, 11},
-                                            {1, 12},
-                                            {2, 13},
-                                            {1, 14},
-                                            {3, 15},
-                                            {3, 16},
-                                            {1, 17},
-                                            {3, 18}})) {
+    switch (AnyStep()) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
@@ -303,7 +197,7 @@ class World {
     ClusterState again{SomeLimits()};
     const absl::Status status = Recover(journal_, AtSecond(second_), &again);
     RC_ASSERT(status.ok());
-    CheckSame(again, state_, TimeAt(second_));
+    CheckSame(again, state_, TimeAt(second_), kNodeNames);
     for (const Taken& taken : snapshots_) CheckSnapshot(taken);
   }
 
@@ -344,6 +238,29 @@ class World {
   bool has_snapshot() const { return !snapshots_.empty(); }
 
  private:
+  // A case of Step.
+  static int AnyStep() {
+    return *rc::gen::weightedElement<int>({{3, 0},
+                                           {1, 1},
+                                           {6, 2},
+                                           {3, 3},
+                                           {2, 4},
+                                           {2, 5},
+                                           {1, 6},
+                                           {1, 7},
+                                           {1, 8},
+                                           {1, 9},
+                                           {3, 10},
+                                           {1, 11},
+                                           {1, 12},
+                                           {2, 13},
+                                           {1, 14},
+                                           {3, 15},
+                                           {3, 16},
+                                           {1, 17},
+                                           {3, 18}});
+  }
+
   struct Taken {
     std::vector<std::string> blocks;
     int64_t sequence = 0;
@@ -373,7 +290,7 @@ class World {
     RC_ASSERT(decoder.stamp().sequence == taken.sequence);
     int64_t last = 0;
     RC_ASSERT(ReplayAfter(journal_, taken.sequence, AtSecond(second_), &again, &last).ok());
-    CheckSame(again, state_, TimeAt(second_));
+    CheckSame(again, state_, TimeAt(second_), kNodeNames);
   }
 
   // Of jobs that have ended or not.

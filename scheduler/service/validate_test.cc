@@ -84,9 +84,22 @@ TEST(ReadSpecTest, NameFromProgramHoldsOnlyWhatNamesMayHold) {
   EXPECT_EQ(ReadSpec(request, {})->name, "job");
 }
 
-TEST(ReadSpecTest, EachBadFieldIsNamed) {
-  using Change = std::function<void(v1::SubmitJobRequest*)>;
-  const std::vector<std::pair<std::string, Change>> cases = {
+using Change = std::function<void(v1::SubmitJobRequest*)>;
+using BadFields = std::vector<std::pair<std::string, Change>>;
+
+// Each change of a good request is refused with a text that begins so.
+void ExpectRefused(const BadFields& cases) {
+  for (const auto& [text, change] : cases) {
+    v1::SubmitJobRequest request = GoodRequest();
+    change(&request);
+    const absl::Status status = ReadSpec(request, {}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), StartsWith(text));
+  }
+}
+
+TEST(ReadSpecTest, EachBadFieldOfTheProgramIsNamed) {
+  ExpectRefused({
       {"key: ", [](auto* r) { r->set_key(std::string(129, 'k')); }},
       {"spec.name: ", [](auto* r) { r->mutable_spec()->set_name("two words"); }},
       {"spec.name: ", [](auto* r) { r->mutable_spec()->set_name(std::string(129, 'n')); }},
@@ -109,6 +122,13 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
       {"spec.devices: 2 devices asked, but this version runs a job on one device: gangs, several "
        "devices at the same time, are not there yet",
        [](auto* r) { r->mutable_spec()->set_devices(2); }},
+      {"spec.way: 9 is not known",
+       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
+  });
+}
+
+TEST(ReadSpecTest, EachBadFieldOfPlanningIsNamed) {
+  ExpectRefused({
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(-1); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(101); }},
       {"spec.priority: 1001 is not in -1000..1000",
@@ -131,6 +151,11 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_max_runtime_ns(999'999'999); }},
       {"spec.max_runtime_ns: is less than 1 s",
        [](auto* r) { r->mutable_spec()->set_max_runtime_ns(-1); }},
+  });
+}
+
+TEST(ReadSpecTest, EachBadFieldOfTiesIsNamed) {
+  ExpectRefused({
       {"spec.array: names no index", [](auto* r) { r->mutable_spec()->mutable_array(); }},
       {"spec.array: 5-4 ends before it begins",
        [](auto* r) { AddRange(r->mutable_spec(), 5, 4, 1); }},
@@ -150,16 +175,7 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->add_dependencies(); }},
       {"spec.dependencies: the condition is not OK, ANY or NOT_OK",
        [](auto* r) { r->mutable_spec()->add_dependencies()->set_job_id(3); }},
-      {"spec.way: 9 is not known",
-       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
-  };
-  for (const auto& [text, change] : cases) {
-    v1::SubmitJobRequest request = GoodRequest();
-    change(&request);
-    const absl::Status status = ReadSpec(request, {}).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(status.message()), StartsWith(text));
-  }
+  });
 }
 
 TEST(ReadSpecTest, LargeArrayIsRefusedWithTheLimit) {
