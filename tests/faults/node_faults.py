@@ -101,6 +101,8 @@ class Node:
     def start_rank(self):
         self.rank = start([RANK, "cpu0"], self.folder / "rank.log",
                           {"PIPEFILL_SOCKET": str(self.socket)}, self.user)
+        # It ends if its agentd ends before.
+        until(lambda: b" rank_attached " in self.log.read_bytes() or self.rank.poll() is not None)
 
     def kill_agent(self):
         end(self.agent, signal.SIGKILL)
