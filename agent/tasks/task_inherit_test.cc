@@ -36,6 +36,24 @@ TEST_F(InheritTest, RunningTaskGoesOnAndItsRealEndIsReported) {
   EXPECT_EQ(Log("stdout"), "ready\ndone\n");
 }
 
+TEST_F(InheritTest, TaskThatIsBeingStartedSurvivesTheEndOfItsAgentd) {
+  runner_.Do([this] {
+    former_.emplace(runner_.loop(), *folders_, Options(), former_listener_);
+    former_->Launch(SpecFor({"sh", "-c", "echo ready; exit 6"}), device_);
+    former_->Release();
+    former_.reset();
+  });
+  EXPECT_TRUE(WaitForOutput("ready"));
+  std::optional<ProcessExit> exit;
+  ASSERT_TRUE(runner_.RunUntil([&] {
+    exit = folders_->ReadExit(SpecFor({}).key);
+    return exit.has_value();
+  }));
+  const std::vector<InheritedEnd> ended = Inherit();
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].end.exit_code, 6);
+}
+
 TEST_F(InheritTest, TaskThatEndedMeanwhileIsReportedAsItEnded) {
   LaunchBefore("sleep 0.1; echo last; exit 6");
   KillAgentd();
