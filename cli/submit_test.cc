@@ -103,6 +103,7 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
 TEST_F(SubmitTest, AgainIsTheSpecOfThatJobWithTheOptionsOverIt) {
   v1::JobSpec& spec = *AddJob(5, "embed", v1::JOB_STATE_FAILED).mutable_spec();
   spec.set_memory_bytes(7);
+  spec.set_workdir("/data");
   spec.set_retries(3);
   const Result result = Run({"submit", "--again", "5", "--memory", "1GiB"});
   EXPECT_EQ(result.out, "job 17 submitted\n");
@@ -117,6 +118,7 @@ TEST_F(SubmitTest, AgainLeavesOutTimesThatAreOver) {
   v1::JobSpec& spec = *AddJob(5, "embed", v1::JOB_STATE_FAILED).mutable_spec();
   spec.set_start_before_unix_ns(UnixNsAgo(absl::Seconds(1)));
   spec.set_deadline_unix_ns(UnixNsAgo(-absl::Seconds(1)));
+  spec.set_workdir("/data");
   const Result result = Run({"submit", "--again", "5"});
   EXPECT_EQ(result.err,
             "pipefill: note: job 5 had a start_before that is over; the new job has none\n");
