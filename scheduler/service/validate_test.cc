@@ -120,6 +120,21 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->set_deadline_unix_ns(-1); }},
       {"spec.min_runtime_ns: is negative",
        [](auto* r) { r->mutable_spec()->set_min_runtime_ns(-1); }},
+      {"spec.way: 9 is not known",
+       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
+  };
+  for (const auto& [text, change] : cases) {
+    v1::SubmitJobRequest request = GoodRequest();
+    change(&request);
+    const absl::Status status = ReadSpec(request, {}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), StartsWith(text));
+  }
+}
+
+TEST(ReadSpecTest, BadArraysAndDependenciesAreNamed) {
+  using Change = std::function<void(v1::SubmitJobRequest*)>;
+  const std::vector<std::pair<std::string, Change>> cases = {
       {"spec.array: names no index", [](auto* r) { r->mutable_spec()->mutable_array(); }},
       {"spec.array: 5-4 ends before it begins",
        [](auto* r) { AddRange(r->mutable_spec(), 5, 4, 1); }},
@@ -139,8 +154,6 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
        [](auto* r) { r->mutable_spec()->add_dependencies(); }},
       {"spec.dependencies: the condition is not OK, ANY or NOT_OK",
        [](auto* r) { r->mutable_spec()->add_dependencies()->set_job_id(3); }},
-      {"spec.way: 9 is not known",
-       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
   };
   for (const auto& [text, change] : cases) {
     v1::SubmitJobRequest request = GoodRequest();
