@@ -37,7 +37,7 @@ TEST_F(WatchTest, PrintsEachChangeOnOneLineUntilTheNamedJobIsOver) {
   const Result result = Run({"watch", "17"});
 
   EXPECT_EQ(result.code, kExitOk);
-  EXPECT_THAT(result.out, HasSubstr("    17  embed                 pending  no agent\n"));
+  EXPECT_THAT(result.out, HasSubstr("    17  embed                 pending  no agent connected\n"));
   EXPECT_THAT(result.out,
               HasSubstr("    17  embed                 running  attempt 1 on node1/cpu0\n"));
   EXPECT_THAT(result.out, HasSubstr("    17  embed                 succeeded\n"));
