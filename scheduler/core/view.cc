@@ -33,8 +33,11 @@ absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
   JobId newest = view.jobs.last_id();
-  const Job* array = view.jobs.Find(request.array);
-  if (array != nullptr && array->is_array()) newest = TaskIdOf(array->id, array->tasks->size() - 1);
+  if (request.array != JobId()) {
+    const Job* array = view.jobs.Find(request.array);
+    if (array == nullptr || !array->is_array()) return page;
+    newest = TaskIdOf(array->id, array->tasks->size() - 1);
+  }
   const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
   return PageFrom(job, request, [&](JobId id) -> const Job* {
     const Job* next = view.jobs.FindAtOrBelow(JobId(id.value() - 1));

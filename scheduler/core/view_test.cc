@@ -108,6 +108,25 @@ TEST_F(ViewTest, PagesMayRunFromTheOldest) {
               ElementsAre(3, 4, 5));
 }
 
+TEST(ViewOfArraysTest, ArrayIsListedAsOneAndItsTasksByItsId) {
+  ClusterState state{ClusterLimits{}};
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 999, 1}}};
+  state.Apply(JobSubmitted{JobId(1), "", spec}, TimeAt(0));
+  state.Apply(JobSubmitted{JobId(1'002), "", SpecThatNeeds(kMiB)}, TimeAt(0));
+  state.Apply(ArrayAdmitted{JobId(1), 0, 3}, TimeAt(0));
+  ClusterView view;
+  view.jobs = state.SnapshotJobs();
+
+  EXPECT_THAT(IdsOf(ListJobs(view, {.limit = 10, .cursor = JobId(0)})), ElementsAre(1'002, 1));
+  const JobPage tasks = ListJobs(view, {.limit = 2, .cursor = JobId(0), .array = JobId(1)});
+  EXPECT_THAT(IdsOf(tasks), ElementsAre(4, 3));
+  EXPECT_THAT(IdsOf(ListJobs(view, {.limit = 2, .cursor = tasks.next_cursor, .array = JobId(1)})),
+              ElementsAre(2));
+  EXPECT_THAT(IdsOf(ListJobs(view, {.limit = 2, .cursor = JobId(0), .array = JobId(1'002)})),
+              IsEmpty());
+}
+
 TEST_F(ViewTest, CursorBeyondTheNewestBeginsAtTheNewest) {
   EXPECT_THAT(IdsOf(ListJobs(view_, {.limit = 1, .cursor = JobId(99)})), ElementsAre(5));
 }
