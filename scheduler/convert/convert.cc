@@ -303,6 +303,7 @@ v1::JobSpec ToWatchedProto(const JobSpec& from) {
   to.set_name(from.name);
   to.set_tenant(from.tenant);
   to.set_priority(from.priority);
+  for (const auto& [key, value] : from.labels) (*to.mutable_labels())[key] = value;
   return to;
 }
 
@@ -329,6 +330,16 @@ v1::Job Convert(const Job& from, const Plan& plan, Instant now, bool is_whole) {
   return to;
 }
 
+}  // namespace
+
+v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
+  return Convert(from, plan, now, /*is_whole=*/true);
+}
+
+v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now) {
+  return Convert(from, plan, now, /*is_whole=*/false);
+}
+
 v1::JobStep ToProto(const JobStep& from) {
   v1::JobStep to;
   to.set_unix_ns(absl::ToUnixNanos(from.at));
@@ -338,16 +349,6 @@ v1::JobStep ToProto(const JobStep& from) {
   to.set_attempt(from.attempt.value());
   to.set_text(from.text);
   return to;
-}
-
-}  // namespace
-
-v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
-  return Convert(from, plan, now, /*is_whole=*/true);
-}
-
-v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now) {
-  return Convert(from, plan, now, /*is_whole=*/false);
 }
 
 }  // namespace pipefill::scheduler

@@ -35,7 +35,7 @@ JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
   JobId newest = view.jobs.last_id();
   if (request.array != JobId()) {
     const Job* array = view.jobs.Find(request.array);
-    if (array == nullptr || !array->is_array()) return page;
+    if (array == nullptr || !array->is_array()) return {};
     newest = TaskIdOf(array->id, array->tasks->size() - 1);
   }
   const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
