@@ -101,7 +101,8 @@ class NodeTable {
   void SetBudgets(const std::vector<Device>& before, const std::vector<Device>& after);
 
   NodeMap nodes_;
-  absl::flat_hash_map<std::string, const Node*> by_name_;  // the same ones
+  // The same ones: sought far more often than listed.
+  absl::flat_hash_map<std::string, const Node*> by_name_;
   // nullptr = something has changed.
   mutable std::shared_ptr<const NodeMap> snapshot_;
   absl::btree_map<SessionId, std::string> names_by_session_;
