@@ -63,6 +63,9 @@ class FakeScheduler : public SchedulerClient {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<v1::Job> CancelJob(JobId) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<v1::ControlJobsResponse> ControlJobs(const v1::ControlJobsRequest&) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<v1::Job> WaitJob(JobId, absl::Duration) override {
     return absl::UnimplementedError("");
   }
