@@ -1,9 +1,12 @@
 #include "scheduler/core/view.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "scheduler/core/job_ties.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -29,6 +32,13 @@ absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
   const Job* job = view.jobs.Find(id);
   if (job != nullptr) return job;
   return JobNotFound(id, view.jobs.last_id());
+}
+
+absl::StatusOr<bool> IsOver(const ClusterView& view, JobId id) {
+  const std::optional<TaskPlace> task = FindTask(view.jobs, id);
+  if (task.has_value()) return task->result() != TaskResult::kNone;
+  ASSIGN_OR_RETURN(const Job* job, FindJob(view, id));
+  return IsTerminal(job->phase);
 }
 
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {

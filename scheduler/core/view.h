@@ -53,6 +53,8 @@ struct ClusterView {
 
 // NotFound. Lives as long as the view.
 absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id);
+// Whether the job, or the task of an array, which need not have a record, is over. NotFound.
+absl::StatusOr<bool> IsOver(const ClusterView& view, JobId id);
 
 struct JobPage {
   std::vector<const Job*> jobs;

@@ -241,14 +241,9 @@ grpc::ServerUnaryReactor* SchedulerService::WaitJob(grpc::CallbackServerContext*
   const auto call = std::make_shared<WaitCall>(
       dependencies_.watch, context, [this, response, job]() -> std::optional<absl::Status> {
         const auto view = dependencies_.board.Latest();
-        const std::optional<TaskPlace> task = FindTask(view->jobs, job);
-        if (task.has_value()) {
-          if (task->result() == TaskResult::kNone) return std::nullopt;
-          return FillJob(job, response);
-        }
-        const absl::StatusOr<const Job*> found = FindJob(*view, job);
-        if (!found.ok()) return found.status();
-        if (!IsTerminal((*found)->phase)) return std::nullopt;
+        const absl::StatusOr<bool> is_over = IsOver(*view, job);
+        if (!is_over.ok()) return is_over.status();
+        if (!*is_over) return std::nullopt;
         return FillJob(job, response);
       });
   // A task may not be a job yet; that it has ended shows in its array.

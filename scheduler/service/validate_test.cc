@@ -209,31 +209,34 @@ TEST(ReadPageRequestTest, LimitHasDefaultAndMaximum) {
 
 TEST(ReadPageRequestTest, ActiveOnlyAndStatesAreBothHeld) {
   v1::ListJobsRequest request;
-  EXPECT_TRUE(ReadPageRequest(request)->filter.phases.empty());
+  EXPECT_TRUE(ReadPageRequest(request, Limits())->filter.phases.empty());
   request.add_states(v1::JOB_STATE_RUNNING);
   request.add_states(v1::JOB_STATE_FAILED);
-  EXPECT_EQ(ReadPageRequest(request)->filter.phases,
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases,
             (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping,
                                    JobPhase::kFailed}));
   request.add_states(v1::JOB_STATE_FAILED);
-  EXPECT_EQ(ReadPageRequest(request)->filter.phases.size(), 4U) << "each phase once";
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases.size(), 4U) << "each phase once";
   request.set_active_only(true);
-  EXPECT_EQ(ReadPageRequest(request)->filter.phases,
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases,
             (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping}));
   request.clear_states();
-  EXPECT_EQ(ReadPageRequest(request)->filter.phases, ActivePhases());
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases, ActivePhases());
   request.add_states(v1::JOB_STATE_FAILED);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("states: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("states: "));
 }
 
 TEST(ReadPageRequestTest, BadSelectorAndUnknownStateAreNamed) {
   v1::ListJobsRequest request;
   request.set_selector("a b");
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("selector: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("selector: "));
   request.set_selector("team=a");
-  EXPECT_FALSE(ReadPageRequest(request)->filter.selector.is_empty());
+  EXPECT_FALSE(ReadPageRequest(request, Limits())->filter.selector.is_empty());
   request.add_states(static_cast<v1::JobState>(77));
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("states: 77"));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("states: 77"));
 }
 
 TEST(ReadControlTest, NeedsAVerbAndEitherJobsOrAFilter) {

@@ -35,7 +35,7 @@ bool TakeSubmission(v1::SubmitJobRequest request) {
 }
 
 bool TakeList(const v1::ListJobsRequest& request) {
-  const auto page = scheduler::ReadPageRequest(request);
+  const auto page = scheduler::ReadPageRequest(request, scheduler::Limits());
   if (page.ok()) CHECK(page->limit >= 1 && page->limit <= 1000);
   return page.ok();
 }
