@@ -48,6 +48,7 @@ void Compactor::OnWritten(const SnapshotStamp& stamp, const absl::Status& writte
   store_.older_snapshot_sequence = store_.snapshot_sequence;
   store_.snapshot_sequence = stamp.sequence;
   store_.snapshot_at = stamp.wall;
+  dependencies_.on_written();
   if (std::exchange(is_removing_, true)) return;
   RemoveSlice();
 }

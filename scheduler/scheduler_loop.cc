@@ -40,7 +40,11 @@ SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLim
                   .clock = dependencies.clock,
                   .journal = dependencies.journal,
                   .snapshots = dependencies.snapshots,
-                  .on_fatal = dependencies.on_fatal},
+                  .on_fatal = dependencies.on_fatal,
+                  .on_written =
+                      [this] {
+                        if (!is_waiting()) Publish();
+                      }},
                  limits.compaction, store),
       planner_(dependencies.policy),
       made_at_{dependencies.clock.Now(), dependencies.clock.WallNow()} {}
