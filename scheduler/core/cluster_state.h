@@ -117,7 +117,8 @@ class ClusterState {
   // Attempts of the node that have not ended.
   const LiveAttempts& LiveAttemptsOf(const std::string& node) const;
   JobCounts counts() const;
-  bool has_pending() const { return !waiting_.open().empty(); }
+  // Whether a plan might have something to do.
+  bool has_pending() const { return !waiting_.open().empty() || !ties_.due_arrays.empty(); }
   const WaitingJobs& waiting() const { return waiting_; }
 
   // All that a plan depends on. For few devices: plans are fed by changes.

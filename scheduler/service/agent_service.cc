@@ -53,7 +53,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   void ReadNext() override {
     absl::MutexLock lock(&mutex_);
     // The loop has dealt with it; of these two the node counts as heard.
-    if (incoming_.has_hello() || incoming_.has_report()) heard_sent_ns_ = incoming_.sent_ns();
+    if (report_sent_ns_.has_value()) heard_sent_ns_ = *report_sent_ns_;
     if (!end_status_.has_value()) StartRead(&incoming_);
   }
 
@@ -118,6 +118,8 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     } else {
       RETURN_IF_ERROR(ReadMessage(&said));
     }
+    report_sent_ns_ = std::nullopt;
+    if (incoming_.has_report()) report_sent_ns_ = incoming_.sent_ns();
     // Seconds may pass until the next one, on thousands of streams.
     incoming_.Clear();
     return dependencies_.loop.Post(std::move(said));
@@ -190,6 +192,8 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   // Used by reads only, of which there is one at a time.
   v1::AgentMessage incoming_;
   std::string node_;  // empty = no hello yet
+  // Of the message that the loop deals with, if it is a report.
+  std::optional<int64_t> report_sent_ns_;
 
   // Reads and ends come from gRPC's threads, writes from the scheduler loop.
   absl::Mutex mutex_;
