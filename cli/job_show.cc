@@ -303,7 +303,7 @@ void AddShowCommand(CLI::App& parent, CommandSet& commands) {
 
 void AddJobGroup(CLI::App& parent, CommandSet& commands) {
   CLI::App* group =
-      parent.add_subcommand("job", "Verbs of a job: show, why, wait, logs, move, hold, ...");
+      parent.add_subcommand("job", "Verbs of a job: show, why, wait, logs, move, ...");
   group->require_subcommand(0, 1);
   AddShowCommand(*group, commands);
   AddWhyCommand(*group, commands);
