@@ -13,6 +13,7 @@
 #include "agent/agent_settings.h"
 #include "agent/device_state.h"
 #include "agent/devices/device_factory.h"
+#include "agent/end_sync.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
@@ -121,6 +122,7 @@ class RunningAgent : public Agent {
   FileDescriptor lock_;
   std::unique_ptr<TraceWriter> trace_;
   std::optional<AttemptFolders> folders_;
+  std::unique_ptr<EndSync> end_sync_;
   DeviceStates states_;
   std::unique_ptr<AgentLoop> router_;
   std::unique_ptr<LocalService> service_;
@@ -135,6 +137,8 @@ absl::Status RunningAgent::OpenState(const Clock& clock) {
                                               .size_max_bytes = settings_.trace_max_bytes,
                                               .start = MakeTraceStart(settings_, clock)}));
   ASSIGN_OR_RETURN(folders_, AttemptFolders::Open(settings_.state_dir));
+  end_sync_ = std::make_unique<EndSync>(
+      [this](const AttemptKey& key) { return folders_->SyncRecord(key); });
   RETURN_IF_ERROR(WithContext(MakeWritableFolder(settings_.checkpoint_dir), "checkpoint_dir"));
   const int64_t unix_offset_ns = absl::ToUnixNanos(clock.WallNow()) - clock.Now().ns();
   for (const auto& device : devices_) {
@@ -164,6 +168,7 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
                  .folders = *folders_,
                  .checkpoints = checkpoints_,
                  .trace = *trace_,
+                 .end_sync = *end_sync_,
                  .boot_id = RandomToken()},
       SupervisorOptions{.environment = InheritedEnvironment(),
                         .socket = settings_.socket,

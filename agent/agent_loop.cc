@@ -16,6 +16,7 @@ namespace pipefill {
 namespace {
 
 constexpr absl::Duration kWatchPeriod = absl::Milliseconds(50);
+// Schedulerd may want reports less often than that.
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 // In watches: samples of the trace every 250 ms.
 constexpr int64_t kSampleEvery = 5;
@@ -24,9 +25,10 @@ constexpr absl::Duration kShutdownPoll = absl::Milliseconds(20);
 constexpr absl::Duration kShutdownExtra = absl::Seconds(2);
 // Once all tasks are gone, for schedulerd to acknowledge their ends.
 constexpr absl::Duration kAcknowledgeWait = absl::Seconds(1);
-// Of a StopAttempt that names none.
-constexpr absl::Duration kStopGrace = absl::Seconds(5);
+constexpr absl::Duration kStopGrace = absl::Seconds(5);  // of a StopAttempt that names none
 constexpr size_t kEndsMax = 4096;
+// Told again at once, so that they do not push other messages out of the session's queue.
+constexpr size_t kEndsAtOnce = 512;
 constexpr int64_t kContentDefault = 256 << 10;
 constexpr int64_t kContentMax = 1 << 20;
 
@@ -136,7 +138,9 @@ void AgentLoop::Report() {
     *progress.mutable_progress() = ProgressOf(key);
   }
   if (!session_->is_connected()) return;
-  if (is_stopping_) return ResendEnds();
+  if (is_stopping_ || loop_.Now() < report_due_) return ResendEnds();
+  // Half a step early, or a timer that is late by a little would put it off by a whole one.
+  report_due_ = loop_.Now() + (session_->report_period() - kReportPeriod / 2);
   v1::AgentReport& report = *message.mutable_report();
   for (v1::Device& device : DescribeDevices(processes)) *report.add_devices() = std::move(device);
   for (const auto& state : parts_.states) {
@@ -147,11 +151,18 @@ void AgentLoop::Report() {
   ResendEnds();
 }
 
+void AgentLoop::ReportNow() {
+  report_due_ = Instant();
+  Report();
+}
+
 void AgentLoop::ResendEnds() {
-  for (const v1::AttemptEnded& ended : ends_.waiting()) {
-    v1::AgentMessage message;
-    *message.mutable_attempt_ended() = ended;
-    session_->Send(std::move(message));
+  size_t count = 0;
+  for (const EndReport& report : ends_.waiting()) {
+    if (!report.is_kept) continue;
+    // The others are told when these are acknowledged.
+    if (++count > kEndsAtOnce) return;
+    SendEnd(report.ended);
   }
 }
 
@@ -237,13 +248,41 @@ void AgentLoop::SendStarted(const AttemptKey& key, pid_t pid) {
 
 void AgentLoop::ReportEnd(const AttemptKey& key, const AttemptEnd& end,
                           const v1::FillProgress& progress) {
-  v1::AgentMessage message;
-  *message.mutable_attempt_ended() = ToProto(key, end, progress);
-  const std::optional<v1::AttemptEnded> forgotten = ends_.Add(message.attempt_ended());
-  if (forgotten.has_value()) {
-    parts_.folders.RemoveRecord(FromProto(forgotten->key()));
-    spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
+  AddEnd({.ended = ToProto(key, end, progress)});
+  // Not yet: the record has the end when the supervisor is done.
+  loop_.Post([this, key] {
+    parts_.end_sync.Sync(key, [&loop = loop_, this, key](const absl::Status& status) {
+      loop.Post([this, key, status] { OnEndKept(key, status); });
+    });
+  });
+}
+
+void AgentLoop::OnEndKept(const AttemptKey& key, const absl::Status& status) {
+  if (!status.ok()) {
+    spdlog::warn("end_not_kept job={} attempt={} error=\"{}\"; told all the same", key.job,
+                 key.attempt, status);
   }
+  ends_.SetKept(key);
+  const EndReport* report = ends_.Find(key);
+  if (report != nullptr) SendEnd(report->ended);
+}
+
+void AgentLoop::AnswerEnd(const AttemptKey& key, const AttemptEnd& end) {
+  EndReport report = {.ended = ToProto(key, end, {}), .is_kept = true};
+  SendEnd(report.ended);
+  AddEnd(std::move(report));
+}
+
+void AgentLoop::AddEnd(EndReport report) {
+  const std::optional<v1::AttemptEnded> forgotten = ends_.Add(std::move(report));
+  if (!forgotten.has_value()) return;
+  parts_.folders.RemoveRecord(FromProto(forgotten->key()));
+  spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
+}
+
+void AgentLoop::SendEnd(const v1::AttemptEnded& ended) {
+  v1::AgentMessage message;
+  *message.mutable_attempt_ended() = ended;
   session_->Send(std::move(message));
 }
 
@@ -259,11 +298,16 @@ v1::AgentHello AgentLoop::MakeHello() {
   }
   for (const AttemptKey& key : supervisor_.live()) *hello.add_live_attempts() = ToProto(key);
   // An end that is on its way must not be taken for a loss.
-  for (const v1::AttemptEnded& ended : ends_.waiting()) *hello.add_live_attempts() = ended.key();
+  for (const EndReport& report : ends_.waiting()) {
+    *hello.add_live_attempts() = report.ended.key();
+  }
   return hello;
 }
 
-void AgentLoop::OnConnected() { ResendEnds(); }
+void AgentLoop::OnConnected() {
+  report_due_ = Instant();
+  ResendEnds();
+}
 
 void AgentLoop::OnCommand(const v1::AgentCommand& command) {
   switch (command.command_case()) {
@@ -300,7 +344,7 @@ void AgentLoop::Launch(const v1::LaunchAttempt& launch) {
   if (ends_.Find(key) != nullptr) return ResendEnds();
   if (supervisor_.Find(key) != nullptr) return SendStarted(key, supervisor_.PidOf(key));
   const auto refuse = [&](absl::string_view text, EndCause cause) {
-    ReportEnd(key, {.cause = cause, .text = std::string(text)}, {});
+    AnswerEnd(key, {.cause = cause, .text = std::string(text)});
   };
   // It was on its way when the last report went out. Unanswered, it counts as lost once we are
   // gone.
@@ -337,7 +381,7 @@ void AgentLoop::Stop(const v1::StopAttempt& stop) {
                                    : "stopped: schedulerd had given this attempt up"};
   if (supervisor_.Stop(key, request)) return;
   if (ends_.Find(key) != nullptr) return ResendEnds();
-  ReportEnd(key, {.cause = cause, .text = "no such task ran on this node any more"}, {});
+  AnswerEnd(key, {.cause = cause, .text = "no such task ran on this node any more"});
 }
 
 void AgentLoop::OnEndAcknowledged(const v1::EndAcknowledged& acknowledged) {
@@ -355,7 +399,7 @@ void AgentLoop::SetMainJob(const v1::MainJobSettings& settings) {
     is_changed = state->OnSettingsChanged(loop_.Now()) || is_changed;
   }
   // So that users see it at once.
-  if (is_changed) Report();
+  if (is_changed) ReportNow();
 }
 
 v1::ContentReply AgentLoop::Read(const v1::ContentRequest& request) const {
@@ -437,10 +481,9 @@ void AgentLoop::FinishShutdown(Instant give_up_at, std::function<void()> done) {
 }
 
 DeviceState* AgentLoop::FindState(absl::string_view device) const {
-  for (const auto& state : parts_.states) {
-    if (state->name() == device) return state.get();
-  }
-  return nullptr;
+  const auto found = std::find_if(parts_.states.begin(), parts_.states.end(),
+                                  [&](const auto& state) { return state->name() == device; });
+  return found == parts_.states.end() ? nullptr : found->get();
 }
 
 std::vector<v1::Device> AgentLoop::DescribeDevices(const ProcessTable& processes) const {

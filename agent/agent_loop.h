@@ -25,6 +25,7 @@
 #include "agent/device_state.h"
 #include "agent/devices/device.h"
 #include "agent/end_reports.h"
+#include "agent/end_sync.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
 #include "agent/main_job_controls.h"
@@ -47,6 +48,7 @@ struct AgentParts {
   const AttemptFolders& folders;
   const CheckpointFolders& checkpoints;
   TraceWriter& trace;
+  EndSync& end_sync;
   std::string boot_id;
 };
 
@@ -85,7 +87,9 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   void Every(absl::Duration period, std::function<void()> body);
   void Drain();
   void Watch();
+  // Looks at processes and memory, and reports if it is time to.
   void Report();
+  void ReportNow();
   void ResendEnds();
   void FinishShutdown(Instant give_up_at, std::function<void()> done);
 
@@ -100,7 +104,13 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   absl::StatusOr<v1::ReadContentResponse> ReadContent(const v1::ReadContentRequest& request) const;
 
   void SendStarted(const AttemptKey& key, pid_t pid);
+  // Of an attempt that has a folder: told once it is on disk.
   void ReportEnd(const AttemptKey& key, const AttemptEnd& end, const v1::FillProgress& progress);
+  void OnEndKept(const AttemptKey& key, const absl::Status& status);
+  // Of one that never was here: if it is forgotten, the next agentd knows as much.
+  void AnswerEnd(const AttemptKey& key, const AttemptEnd& end);
+  void AddEnd(EndReport report);
+  void SendEnd(const v1::AttemptEnded& ended);
   // Null if there is none of that name.
   DeviceState* FindState(absl::string_view device) const;
   std::vector<v1::Device> DescribeDevices(const ProcessTable& processes) const;
@@ -118,6 +128,7 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   bool is_fading_ = false;
   bool is_stopping_ = false;
   int64_t watches_ = 0;
+  Instant report_due_;
 };
 
 }  // namespace pipefill

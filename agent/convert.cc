@@ -19,6 +19,7 @@ static_assert(static_cast<int>(EndCause::kLaunchFailed) == v1::END_CAUSE_LAUNCH_
 static_assert(static_cast<int>(EndCause::kCancelled) == v1::END_CAUSE_CANCELLED);
 static_assert(static_cast<int>(EndCause::kLost) == v1::END_CAUSE_LOST);
 static_assert(static_cast<int>(EndCause::kRefused) == v1::END_CAUSE_REFUSED);
+static_assert(static_cast<int>(EndCause::kMaxRuntime) == v1::END_CAUSE_MAX_RUNTIME);
 static_assert(static_cast<int>(FillWay::kSdk) == v1::FILL_WAY_SDK);
 static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
 static_assert(static_cast<int>(FillMode::kOff) == v1::FILL_MODE_OFF);
@@ -42,6 +43,7 @@ absl::Status CheckLaunch(const v1::LaunchAttempt& launch) {
   if (spec.memory_bytes() <= 0) {
     return absl::InvalidArgumentError("the job came without a memory cap");
   }
+  if (spec.max_runtime_ns() < 0) return absl::InvalidArgumentError("max_runtime is negative");
   if (!spec.workdir().empty() && !absl::StartsWith(spec.workdir(), "/")) {
     return absl::InvalidArgumentError(
         absl::StrCat("workdir ", spec.workdir(), " is not an absolute path"));
@@ -88,7 +90,10 @@ absl::StatusOr<AttemptSpec> FromProto(const v1::LaunchAttempt& launch) {
                      .memory_bytes = spec.memory_bytes(),
                      .policy_rank = launch.policy_rank(),
                      .way = spec.way() == v1::FILL_WAY_PROCESS ? FillWay::kProcess : FillWay::kSdk,
-                     .job_submitted_unix_ns = launch.job_submitted_unix_ns()};
+                     .job_submitted_unix_ns = launch.job_submitted_unix_ns(),
+                     .max_runtime = spec.max_runtime_ns() == 0
+                                        ? absl::InfiniteDuration()
+                                        : absl::Nanoseconds(spec.max_runtime_ns())};
 }
 
 EndCause StopCauseFromProto(v1::EndCause cause) {

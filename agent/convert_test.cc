@@ -24,6 +24,7 @@ v1::LaunchAttempt GoodLaunch() {
   launch.set_policy_rank(-3);
   launch.set_config(R"({"batch_size":8})");
   launch.set_job_submitted_unix_ns(99);
+  spec.set_max_runtime_ns(5'000'000'000);
   return launch;
 }
 
@@ -46,6 +47,7 @@ TEST(ConvertTest, LaunchBecomesASpecWithAllItsFields) {
   EXPECT_EQ(spec->policy_rank, -3);
   EXPECT_EQ(spec->config, R"({"batch_size":8})");
   EXPECT_EQ(spec->job_submitted_unix_ns, 99);
+  EXPECT_EQ(spec->max_runtime, absl::Seconds(5));
 }
 
 TEST(ConvertTest, RefusesWhatCannotBeRun) {

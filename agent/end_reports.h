@@ -1,4 +1,5 @@
-// Ends of attempts that schedulerd has not acknowledged yet. They are told again until it does.
+// Ends of attempts that schedulerd has not acknowledged yet. They are told again until it does, and
+// first once they are on disk (end_sync.h), so that no agentd after this one tells another story.
 //
 // Bounded: beyond the limit the oldest is forgotten. schedulerd then misses the attempt in this
 // agent's list and gives it up as lost.
@@ -16,24 +17,31 @@
 
 namespace pipefill {
 
+struct EndReport {
+  v1::AttemptEnded ended;
+  bool is_kept = false;  // may be told
+};
+
 class EndReports {
  public:
   // REQUIRES: limit > 0.
   explicit EndReports(size_t limit) : limit_(limit) {}
 
   // Replaces one of the same attempt. Returns the one that was forgotten, if any.
-  std::optional<v1::AttemptEnded> Add(const v1::AttemptEnded& ended);
+  std::optional<v1::AttemptEnded> Add(EndReport report);
+  // It may be told from now on. Nothing if it is not here.
+  void SetKept(const AttemptKey& key);
   // Nothing if it is not here.
   void Acknowledge(const AttemptKey& key);
   // Null if it is not here; valid until the next change.
-  const v1::AttemptEnded* Find(const AttemptKey& key) const;
+  const EndReport* Find(const AttemptKey& key) const;
   // Oldest first.
-  const std::deque<v1::AttemptEnded>& waiting() const { return waiting_; }
+  const std::deque<EndReport>& waiting() const { return waiting_; }
   bool is_empty() const { return waiting_.empty(); }
 
  private:
   const size_t limit_;
-  std::deque<v1::AttemptEnded> waiting_;
+  std::deque<EndReport> waiting_;
 };
 
 }  // namespace pipefill

@@ -11,8 +11,8 @@ AttemptKey KeyOf(int64_t job) {
   return {.job = JobId(job), .attempt = AttemptNumber(1), .fence = Fence(10)};
 }
 
-v1::AttemptEnded EndOf(int64_t job, int exit_code = 0) {
-  return ToProto(KeyOf(job), {.cause = EndCause::kExited, .exit_code = exit_code}, {});
+EndReport EndOf(int64_t job, int exit_code = 0) {
+  return {.ended = ToProto(KeyOf(job), {.cause = EndCause::kExited, .exit_code = exit_code}, {})};
 }
 
 TEST(EndReportsTest, KeepsAnEndUntilItIsAcknowledged) {
@@ -26,12 +26,22 @@ TEST(EndReportsTest, KeepsAnEndUntilItIsAcknowledged) {
   EXPECT_EQ(ends.waiting().size(), 1u);
 }
 
+TEST(EndReportsTest, MayBeToldOnceItIsKept) {
+  EndReports ends(10);
+  ends.Add(EndOf(1));
+  ends.Add(EndOf(2));
+  ends.SetKept(KeyOf(2));
+  ends.SetKept(KeyOf(99));
+  EXPECT_FALSE(ends.Find(KeyOf(1))->is_kept);
+  EXPECT_TRUE(ends.Find(KeyOf(2))->is_kept);
+}
+
 TEST(EndReportsTest, KeepsOneEndPerAttempt) {
   EndReports ends(10);
   ends.Add(EndOf(1, 3));
   ends.Add(EndOf(1, 4));
   EXPECT_EQ(ends.waiting().size(), 1u);
-  EXPECT_EQ(ends.Find(KeyOf(1))->exit_code(), 4);
+  EXPECT_EQ(ends.Find(KeyOf(1))->ended.exit_code(), 4);
 }
 
 TEST(EndReportsTest, ForgetsTheOldestBeyondTheLimitAndSaysWhich) {
@@ -41,7 +51,7 @@ TEST(EndReportsTest, ForgetsTheOldestBeyondTheLimitAndSaysWhich) {
   const std::optional<v1::AttemptEnded> forgotten = ends.Add(EndOf(3));
   ASSERT_TRUE(forgotten.has_value());
   EXPECT_EQ(forgotten->key().job_id(), 1);
-  EXPECT_EQ(ends.waiting().front().key().job_id(), 2);
+  EXPECT_EQ(ends.waiting().front().ended.key().job_id(), 2);
 }
 
 TEST(EndReportsTest, AnotherFenceIsAnotherAttempt) {

@@ -4,14 +4,17 @@
 
 namespace pipefill {
 
-void SchedulerContact::OnWelcome(absl::Duration lease, Instant now) {
+void SchedulerContact::OnWelcome(absl::Duration lease, Instant confirmed, Instant now) {
   lease_ = std::clamp(lease, limits_.lease_min, limits_.lease_max);
-  heard_at_ = now;
   backoff_ = absl::ZeroDuration();
+  if (!confirmed_at_.has_value()) confirmed_at_ = std::min(confirmed, now);
+  OnMessage(confirmed, now);
 }
 
-void SchedulerContact::OnMessage(Instant now) {
-  if (heard_at_.has_value()) heard_at_ = now;
+void SchedulerContact::OnMessage(Instant confirmed, Instant now) {
+  if (!confirmed_at_.has_value()) return;
+  heard_at_ = now;
+  confirmed_at_ = std::max(*confirmed_at_, std::min(confirmed, now));
 }
 
 absl::Duration SchedulerContact::NextBackoff(double random) {
@@ -20,11 +23,12 @@ absl::Duration SchedulerContact::NextBackoff(double random) {
 }
 
 bool SchedulerContact::is_silent(Instant now) const {
-  return !heard_at_.has_value() || now - *heard_at_ > lease_;
+  return !confirmed_at_.has_value() || now - *confirmed_at_ > lease_;
 }
 
 bool SchedulerContact::is_fading(Instant now) const {
-  return heard_at_.has_value() && now - *heard_at_ > lease_ / 2;
+  return confirmed_at_.has_value() &&
+         (now - heard_at_ > lease_ / 2 || now - *confirmed_at_ > lease_ * 3 / 4);
 }
 
 }  // namespace pipefill

@@ -16,6 +16,9 @@ namespace {
 
 constexpr int kKeepaliveMs = 10'000;
 constexpr int kMessageBytesMax = 16 << 20;
+// A period that makes no sense is brought into this range.
+constexpr absl::Duration kReportPeriodMin = absl::Seconds(1);
+constexpr absl::Duration kReportPeriodMax = absl::Minutes(1);
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   grpc::ChannelArguments arguments;
@@ -24,6 +27,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
   // Notices a peer that is gone without a word.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+  // The messages of a session are small: see scheduler/server.cc.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -144,10 +149,16 @@ void SchedulerSession::OnRead(bool ok) {
   }
   const v1::AgentCommand command = stream_->command();
   stream_->Read();
-  contact_.OnMessage(loop_.Now());
+  const Instant now = loop_.Now();
+  // One that tells nothing counts from its arrival.
+  const Instant confirmed =
+      command.heard_sent_ns() <= 0 ? now : Instant::FromNs(command.heard_sent_ns());
+  contact_.OnMessage(confirmed, now);
   if (state_ == State::kStopped) return;
   if (command.has_welcome()) {
-    contact_.OnWelcome(absl::Nanoseconds(command.welcome().lease_ns()), loop_.Now());
+    contact_.OnWelcome(absl::Nanoseconds(command.welcome().lease_ns()), confirmed, now);
+    report_period_ = std::clamp(absl::Nanoseconds(command.welcome().report_period_ns()),
+                                kReportPeriodMin, kReportPeriodMax);
     if (state_ == State::kConnected) return;
     state_ = State::kConnected;
     loop_.Cancel(timer_);
@@ -158,7 +169,8 @@ void SchedulerSession::OnRead(bool ok) {
     return;
   }
   if (command.has_keep_alive()) return;
-  if (state_ == State::kConnected || command.has_main_job_settings()) handler_.OnCommand(command);
+  const bool is_before_welcome = command.has_main_job_settings() || command.has_stop();
+  if (state_ == State::kConnected || is_before_welcome) handler_.OnCommand(command);
 }
 
 void SchedulerSession::OnWritten(bool ok) {
@@ -170,6 +182,7 @@ void SchedulerSession::OnWritten(bool ok) {
 void SchedulerSession::WriteNext() {
   if (is_writing_ || waiting_.empty() || stream_ == nullptr) return;
   is_writing_ = true;
+  waiting_.front().set_sent_ns(loop_.Now().ns());
   stream_->Write(std::move(waiting_.front()));
   waiting_.pop_front();
 }

@@ -47,8 +47,9 @@ class SessionHandler {
   virtual v1::AgentHello MakeHello() = 0;
   // A Welcome came: Send works from now on.
   virtual void OnConnected() = 0;
-  // Every command but Welcome and KeepAlive. MainJobSettings come before OnConnected too: what is
-  // set must be known before the gates may open.
+  // Every command but Welcome and KeepAlive. MainJobSettings and StopAttempts come before
+  // OnConnected too: what is set, and what runs elsewhere by now, must be known before the gates
+  // may open.
   virtual void OnCommand(const v1::AgentCommand& command) = 0;
 };
 
@@ -73,6 +74,8 @@ class SchedulerSession {
   // Everything that was given to Send has been handed to gRPC.
   bool is_drained() const;
   const SchedulerContact& contact() const { return contact_; }
+  // As the last Welcome had it.
+  absl::Duration report_period() const { return report_period_; }
 
  private:
   enum class State { kIdle, kDialling, kConnected, kStopped };
@@ -92,6 +95,7 @@ class SchedulerSession {
   const std::function<double()> random_;
   SessionHandler& handler_;
   SchedulerContact contact_;
+  absl::Duration report_period_ = absl::Seconds(1);
   State state_ = State::kIdle;
   std::unique_ptr<Stream> stream_;
   uint64_t stream_id_ = 0;

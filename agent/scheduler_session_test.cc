@@ -73,15 +73,39 @@ TEST_F(SchedulerSessionTest, SaysHelloFirstAndIsConnectedAfterTheWelcome) {
   runner_.Do([&] { EXPECT_TRUE(session_->is_connected()); });
 }
 
-TEST_F(SchedulerSessionTest, HandsSettingsOnBeforeTheWelcomeAndNothingElse) {
+TEST_F(SchedulerSessionTest, LeaseCountsFromWhatSchedulerdHasHeard) {
+  // Its Welcome was held up since the machine was started.
+  ScriptedScheduler scheduler({.lease = absl::Minutes(1), .heard_sent_ns = 1});
+  StartSession(scheduler.address());
+  ASSERT_TRUE(WaitForConnections(1));
+  runner_.Do([&] { EXPECT_TRUE(session_->contact().is_silent(runner_.loop().Now())); });
+  const auto hello = scheduler.WaitFor([](const v1::AgentMessage&) { return true; });
+  ASSERT_TRUE(hello.has_value());
+  v1::AgentCommand command;
+  command.mutable_stop()->set_grace_ns(5);
+  command.set_heard_sent_ns(hello->sent_ns());
+  scheduler.Send(command);
+  ASSERT_TRUE(runner_.RunUntil([&] { return handler_.last_command.has_stop(); }));
+  runner_.Do([&] {
+    const Instant end = Instant::FromNs(hello->sent_ns()) + absl::Minutes(1);
+    EXPECT_FALSE(session_->contact().is_silent(end));
+    EXPECT_TRUE(session_->contact().is_silent(end + absl::Nanoseconds(1)));
+  });
+}
+
+TEST_F(SchedulerSessionTest, HandsSettingsAndStopsOnBeforeTheWelcomeAndNothingElse) {
   ScriptedScheduler scheduler({.is_mute = true});
   StartSession(scheduler.address());
-  v1::AgentCommand settings;
-  settings.mutable_main_job_settings()->set_main_job("gpt");
-  scheduler.Send(settings);
   v1::AgentCommand stop;
   stop.mutable_stop()->set_grace_ns(5);
   scheduler.Send(stop);
+  ASSERT_TRUE(runner_.RunUntil([&] { return handler_.last_command.has_stop(); }));
+  v1::AgentCommand settings;
+  settings.mutable_main_job_settings()->set_main_job("gpt");
+  scheduler.Send(settings);
+  v1::AgentCommand launch;
+  launch.mutable_launch()->set_device("cpu0");
+  scheduler.Send(launch);
   v1::AgentCommand welcome;
   welcome.mutable_welcome()->set_lease_ns(1'000'000'000);
   scheduler.Send(welcome);
@@ -90,6 +114,29 @@ TEST_F(SchedulerSessionTest, HandsSettingsOnBeforeTheWelcomeAndNothingElse) {
 
   EXPECT_EQ(handler_.last_command.main_job_settings().main_job(), "gpt");
   EXPECT_EQ(handler_.connections_at_last_command, 0);
+}
+
+TEST_F(SchedulerSessionTest, WelcomeSaysHowOftenToReport) {
+  ScriptedScheduler scheduler({.is_mute = true});
+  StartSession(scheduler.address());
+  const auto period_after = [&](absl::Duration said) {
+    v1::AgentCommand welcome;
+    welcome.mutable_welcome()->set_lease_ns(1'000'000'000);
+    welcome.mutable_welcome()->set_report_period_ns(absl::ToInt64Nanoseconds(said));
+    scheduler.Send(welcome);
+    // Commands come in order.
+    v1::AgentCommand stop;
+    stop.mutable_stop()->set_grace_ns(absl::ToInt64Nanoseconds(said) + 1);
+    scheduler.Send(stop);
+    EXPECT_TRUE(runner_.RunUntil(
+        [&] { return handler_.last_command.stop().grace_ns() == stop.stop().grace_ns(); }));
+    absl::Duration period;
+    runner_.Do([&] { period = session_->report_period(); });
+    return period;
+  };
+  EXPECT_EQ(period_after(absl::Seconds(5)), absl::Seconds(5));
+  EXPECT_EQ(period_after(absl::Hours(2)), absl::Minutes(1));
+  EXPECT_EQ(period_after(absl::ZeroDuration()), absl::Seconds(1));
 }
 
 TEST_F(SchedulerSessionTest, HandsCommandsOnButKeepsKeepAlivesToItself) {

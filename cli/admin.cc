@@ -51,12 +51,14 @@ absl::StatusOr<ExitCode> RunBackup(const std::string& path, CommandContext& cont
 
 void AddAdminGroup(CLI::App& parent, CommandSet& commands) {
   CLI::App* group = parent.add_subcommand("admin", "Keep schedulerd's state safe");
-  group->require_subcommand(1);
+  group->require_subcommand(0, 1);
   auto path = std::make_shared<std::string>();
   CLI::App* backup = group->add_subcommand("backup", "Write the state of schedulerd to a file");
-  backup->add_option("FILE", *path, "Replaced once the backup is complete")->required();
+  backup->add_option("FILE", *path, "Replaced once the backup is complete")
+      ->required()
+      ->type_name("");
   backup->footer(
-      "schedulerd goes on meanwhile. `schedulerd restore FILE` makes a new state\n"
+      "schedulerd goes on meanwhile. 'schedulerd restore FILE' makes a new state\n"
       "folder out of it; what was accepted after the backup is not in it.");
   commands.Add({backup, [path](CommandContext& context) { return RunBackup(*path, context); }});
 }

@@ -332,10 +332,10 @@ void AddBubblesCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("--starts", options->wants_starts, "Also how late units may start");
   CLI::Option* offload =
       command->add_option("--offload", options->offload, "Could that be on the host between steps?")
-          ->type_name("BYTES");
+          ->type_name("SIZE");
   CLI::Option* bandwidth =
       command->add_option("--bandwidth", options->bandwidth, "At which it is copied, a second")
-          ->type_name("BYTES");
+          ->type_name("SIZE");
   offload->needs(bandwidth);
   bandwidth->needs(offload);
   AddOutputOption(*command, /*with_name=*/false, &options->format);

@@ -42,6 +42,8 @@ struct CommandContext {
   const Clock& clock;
   // Returns after about that long.
   std::function<void(absl::Duration)> pause;
+  // In [0, 1).
+  std::function<double()> random = [] { return 0.0; };
   // Makes the client of one schedulerd. Called at most once per command.
   std::function<absl::StatusOr<std::unique_ptr<SchedulerClient>>(const std::string& address)>
       connect;

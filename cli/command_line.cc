@@ -14,7 +14,7 @@
 #include "cli/devices.h"
 #include "cli/help.h"
 #include "cli/help_format.h"
-#include "cli/job_cancel.h"
+#include "cli/job_control.h"
 #include "cli/job_logs.h"
 #include "cli/job_show.h"
 #include "cli/job_wait.h"
@@ -24,6 +24,7 @@
 #include "cli/nodes.h"
 #include "cli/options.h"
 #include "cli/submit.h"
+#include "cli/watch.h"
 #include "cli/why.h"
 #include "common/status.h"
 #include "common/version.h"
@@ -185,11 +186,13 @@ std::vector<CommandEntry> BasicCommands() {
   static constexpr char kOther[] = "Other";
   return {
       {AddSubmitCommand, kJobs},     {AddJobsCommand, kJobs},       {AddWhyCommand, kJobs},
-      {AddWaitCommand, kJobs},       {AddLogsCommand, kJobs},       {AddCancelCommand, kJobs},
-      {AddJobGroup, kJobs},          {AddMainGroup, kMain},         {AddPauseCommand, kMain},
-      {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},   {AddDevicesCommand, kCluster},
-      {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster}, {AddStatusCommand, kCluster},
-      {AddAdminGroup, kOther},       {AddHelpCommand, kOther},      {AddVersionCommand, kOther}};
+      {AddWaitCommand, kJobs},       {AddWatchCommand, kJobs},      {AddLogsCommand, kJobs},
+      {AddHoldCommand, kJobs},       {AddReleaseCommand, kJobs},    {AddRequeueCommand, kJobs},
+      {AddCancelCommand, kJobs},     {AddJobGroup, kJobs},          {AddMainGroup, kMain},
+      {AddPauseCommand, kMain},      {AddResumeCommand, kMain},     {AddNodesCommand, kCluster},
+      {AddDevicesCommand, kCluster}, {AddBubblesCommand, kCluster}, {AddTenantsCommand, kCluster},
+      {AddStatusCommand, kCluster},  {AddAdminGroup, kOther},       {AddHelpCommand, kOther},
+      {AddVersionCommand, kOther}};
 }
 
 ExitCode RunCommandLine(const std::vector<std::string>& words,

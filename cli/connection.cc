@@ -10,15 +10,11 @@
 #include "common/loop.h"
 
 namespace pipefill {
-namespace {
 
-// In [0, 1).
 double RandomShare() {
   const std::string digits = RandomToken().substr(0, 8);
   return static_cast<double>(std::stoul(digits, nullptr, 16)) / 4294967296.0;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address,
                                                          std::ostream* notes,

@@ -25,6 +25,9 @@ absl::StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& addr
                                                          std::ostream* notes,
                                                          absl::Duration timeout = kCallTimeout);
 
+// In [0, 1), for jitter.
+double RandomShare();
+
 // Returns after `span`.
 void PauseOnLoop(absl::Duration span);
 

@@ -73,6 +73,17 @@ std::string KeepText(int64_t seconds) {
   return pipefill::FormatDuration(absl::Seconds(seconds));
 }
 
+// What is in use of the limits: "watchers_max 12 of 4,000".
+std::string LimitsText(const v1::GetStatusResponse& status) {
+  std::vector<std::string> used;
+  for (const v1::LimitStatus& limit : status.limits()) {
+    if (limit.used() == 0) continue;
+    used.push_back(absl::StrCat(limit.name(), " ", FormatCount(limit.used()), " of ",
+                                FormatCount(limit.max())));
+  }
+  return absl::StrJoin(used, ", ");
+}
+
 absl::StatusOr<ExitCode> RunStatus(OutputFormat format, CommandContext& context) {
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   ASSIGN_OR_RETURN(const v1::GetStatusResponse status, client->GetStatus());
@@ -97,6 +108,7 @@ absl::StatusOr<ExitCode> RunStatus(OutputFormat format, CommandContext& context)
               absl::StrCat("ended jobs are known for ", KeepText(status.history_keep_seconds()),
                            ", at most ", FormatCount(status.history_jobs_max())));
   }
+  facts.AddProse("in use", LimitsText(status));
   if (!status.refusing_text().empty()) facts.Add("refusing", OneLine(status.refusing_text()));
   context.out << "schedulerd " << OneLine(status.version()) << " at " << context.scheduler << "\n"
               << facts.Text();

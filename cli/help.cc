@@ -31,7 +31,6 @@ std::string ExitCodesText() {
       {kExitConflict, "already in use, key used for another job, wrong version, wrong state"},
       {kExitUnavailable, "schedulerd or an agent is away, or the result is unknown"},
       {kExitRefused, "refused by a limit or a policy; the job could never run"},
-      {kExitExpired, "logs or history are gone"},
       {kExitJobFailed, "'wait': the job failed"},
       {kExitJobCancelled, "'wait': the job was cancelled"},
       {kExitJobLimit, "'wait': the job ran into its deadline or limit"},

@@ -1,5 +1,6 @@
 #include "cli/help.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,6 +11,9 @@
 
 namespace pipefill {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 class HelpTest : public CommandFixture {};
 
@@ -30,10 +34,14 @@ TEST_F(HelpTest, ListsCommandsByWhatTheyAreFor) {
             "  submit                    Submit a fill job\n"
             "  jobs                      List jobs, newest first\n"
             "  why                       Why a job waits, and what would help\n"
-            "  wait                      Wait until a job is over\n"
+            "  wait                      Wait until jobs are over\n"
+            "  watch                     Print changes of jobs as they happen\n"
             "  logs                      Print what a job has written\n"
+            "  hold                      Keep jobs from starting until they are released\n"
+            "  release                   Let held jobs start\n"
+            "  requeue                   Stop running jobs, which then wait again\n"
             "  cancel                    Stop jobs\n"
-            "  job                       Verbs of a job: show, why, wait, logs, move, cancel\n"
+            "  job                       Verbs of a job: show, why, wait, logs, move, ...\n"
             "\n"
             "Main jobs:\n"
             "  main                      List main jobs, or change how they are filled\n"
@@ -70,9 +78,28 @@ TEST_F(HelpTest, ShowsOptionsOfACommand) {
             "Options:\n"
             "  --all                     However many there are\n"
             "  --active                  Only pending and running ones\n"
+            "  --array JOB               Only tasks of this array that have a record\n"
             "  --limit N                 At most that many; default: 20\n"
+            "  -l,--selector SELECTOR    By labels, as team=a,tier!=b,gpu,!draft\n"
+            "  --tenant NAME             Only those of one tenant\n"
+            "  --name NAME               Only those with that name\n"
+            "  --state STATE             Only those in a state; may be repeated\n"
+            "  --held                    Only those that are held\n"
             "  -o,--output FORMAT        table (for people), json (for programs), name (ids)\n"
             "  -h,--help                 Print this\n");
+}
+
+TEST_F(HelpTest, GroupWithoutAVerbPrintsItsHelp) {
+  for (const char* group : {"job", "admin"}) {
+    const Result result = Run({group});
+    EXPECT_EQ(result.code, kExitUsage) << group;
+    EXPECT_EQ(result.err, Run({"help", group}).out) << group;
+  }
+}
+
+TEST_F(HelpTest, VerbsHaveNoNotesOfTheirGroup) {
+  EXPECT_THAT(Run({"help", "main"}).out, HasSubstr("LAMBDA"));
+  EXPECT_THAT(Run({"help", "main", "set-mode"}).out, Not(HasSubstr("LAMBDA")));
 }
 
 TEST_F(HelpTest, EveryLineFitsEightyColumns) {
@@ -82,6 +109,7 @@ TEST_F(HelpTest, EveryLineFitsEightyColumns) {
                                                         {"help", "wait"},
                                                         {"help", "logs"},
                                                         {"help", "cancel"},
+                                                        {"help", "requeue"},
                                                         {"help", "job"},
                                                         {"help", "job", "show"},
                                                         {"help", "main"},
@@ -93,6 +121,8 @@ TEST_F(HelpTest, EveryLineFitsEightyColumns) {
                                                         {"help", "devices"},
                                                         {"help", "nodes"},
                                                         {"help", "tenants"},
+                                                        {"help", "admin"},
+                                                        {"help", "admin", "backup"},
                                                         {"help", "why"},
                                                         {"help", "status"},
                                                         {"help", "help"},
@@ -118,7 +148,6 @@ TEST_F(HelpTest, ListsExitCodes) {
             "   5  already in use, key used for another job, wrong version, wrong state\n"
             "   6  schedulerd or an agent is away, or the result is unknown\n"
             "   7  refused by a limit or a policy; the job could never run\n"
-            "   8  logs or history are gone\n"
             "  10  'wait': the job failed\n"
             "  11  'wait': the job was cancelled\n"
             "  12  'wait': the job ran into its deadline or limit\n"

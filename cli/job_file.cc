@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/array_text.h"
 #include "common/config.h"
 #include "common/quantity.h"
 #include "common/status.h"
@@ -68,15 +69,44 @@ absl::Status ReadPlanning(const v1::JobFile& file, const Source& source, absl::T
   spec->set_tenant(file.tenant());
   spec->set_not_evictable(file.has_evictable() && !file.evictable());
   spec->set_allow_infeasible(file.allow_infeasible());
+  spec->set_hold(file.hold());
   if (!file.deadline().empty()) {
     const absl::StatusOr<absl::Time> deadline = ParseDeadline(file.deadline(), now);
     if (!deadline.ok()) return AtField(deadline.status(), source.text, source.origin, "deadline");
     spec->set_deadline_unix_ns(absl::ToUnixNanos(*deadline));
   }
+  if (!file.max_runtime().empty()) {
+    const absl::StatusOr<absl::Duration> longest = ParsePositiveDuration(file.max_runtime());
+    if (!longest.ok()) return AtField(longest.status(), source.text, source.origin, "max_runtime");
+    spec->set_max_runtime_ns(absl::ToInt64Nanoseconds(*longest));
+  }
+  if (!file.start_before().empty()) {
+    const absl::StatusOr<absl::Time> start = ParseDeadline(file.start_before(), now);
+    if (!start.ok()) return AtField(start.status(), source.text, source.origin, "start_before");
+    spec->set_start_before_unix_ns(absl::ToUnixNanos(*start));
+  }
   if (file.min_runtime().empty()) return absl::OkStatus();
   const absl::StatusOr<absl::Duration> least = ParsePositiveDuration(file.min_runtime());
   if (!least.ok()) return AtField(least.status(), source.text, source.origin, "min_runtime");
   spec->set_min_runtime_ns(absl::ToInt64Nanoseconds(*least));
+  return absl::OkStatus();
+}
+
+// Its array and what it depends on.
+absl::Status ReadTies(const v1::JobFile& file, const Source& source, v1::JobSpec* spec) {
+  if (!file.array().empty()) {
+    const absl::StatusOr<v1::ArraySpec> array = ParseArray(file.array());
+    if (!array.ok()) return AtField(array.status(), source.text, source.origin, "array");
+    *spec->mutable_array() = *array;
+  }
+  const auto add = [&](int64_t job, v1::DependencyCondition condition) {
+    v1::Dependency* dependency = spec->add_dependencies();
+    dependency->set_job_id(job);
+    dependency->set_condition(condition);
+  };
+  for (int64_t job : file.after_ok()) add(job, v1::DEPENDENCY_CONDITION_OK);
+  for (int64_t job : file.after_any()) add(job, v1::DEPENDENCY_CONDITION_ANY);
+  for (int64_t job : file.after_not_ok()) add(job, v1::DEPENDENCY_CONDITION_NOT_OK);
   return absl::OkStatus();
 }
 
@@ -100,6 +130,7 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
   spec.set_name(file.name());
   *spec.mutable_command() = file.command();
   *spec.mutable_env() = file.env();
+  *spec.mutable_labels() = file.labels();
   spec.set_workdir(file.workdir());
   spec.set_retries(file.retries());
   if (file.has_profile()) *spec.mutable_profile() = file.profile();
@@ -115,6 +146,7 @@ absl::StatusOr<v1::JobSpec> ParseJobFile(absl::string_view text, absl::string_vi
     spec.set_memory_bytes(*memory_bytes);
   }
   RETURN_IF_ERROR(ReadPlanning(file, {text, origin}, now, &spec));
+  RETURN_IF_ERROR(ReadTies(file, {text, origin}, &spec));
   return spec;
 }
 

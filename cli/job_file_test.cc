@@ -20,7 +20,8 @@ TEST(JobFileTest, ReadsEveryField) {
     "name": "embed", "command": ["python3", "embed.py"], "env": {"A": "1"},
     "workdir": "/data", "memory": "512MiB", "retries": 2,
     "profile": {"samples_total": 7}, "priority": -5, "tenant": "vision", "deadline": "2h",
-    "min_runtime": "5m", "evictable": false, "allow_infeasible": true})",
+    "min_runtime": "5m", "max_runtime": "3h", "evictable": false, "allow_infeasible": true,
+    "labels": {"team": "vision"}, "start_before": "3h", "hold": true})",
                                  "job.json", kNow);
 
   ASSERT_TRUE(spec.ok()) << spec.status();
@@ -35,8 +36,12 @@ TEST(JobFileTest, ReadsEveryField) {
   EXPECT_EQ(spec->tenant(), "vision");
   EXPECT_EQ(spec->deadline_unix_ns(), absl::ToUnixNanos(kNow + absl::Hours(2)));
   EXPECT_EQ(spec->min_runtime_ns(), 300'000'000'000);
+  EXPECT_EQ(spec->max_runtime_ns(), 10'800'000'000'000);
   EXPECT_TRUE(spec->not_evictable());
   EXPECT_TRUE(spec->allow_infeasible());
+  EXPECT_EQ(spec->labels().at("team"), "vision");
+  EXPECT_EQ(spec->start_before_unix_ns(), absl::ToUnixNanos(kNow + absl::Hours(3)));
+  EXPECT_TRUE(spec->hold());
 }
 
 TEST(JobFileTest, WayIsSdkOrProcess) {
@@ -93,6 +98,7 @@ TEST(JobFileTest, BadTimesAreNamedWithTheirLine) {
             "job.json:2: deadline: \"tomorrow\" is no time; write 2026-12-24T18:00:00Z, or 2h30m "
             "from now");
   EXPECT_EQ(ErrorOf("{\"min_runtime\": \"-5s\"}").substr(0, 25), "job.json:1: min_runtime: ");
+  EXPECT_EQ(ErrorOf("{\"max_runtime\": \"-5s\"}").substr(0, 25), "job.json:1: max_runtime: ");
 }
 
 TEST(DeadlineTest, IsATimeOrFromNowOn) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/job_ref.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/words.h"
@@ -155,6 +156,11 @@ class LogPrinter {
 
   // Whether the attempt that the user named exists.
   absl::Status CheckAttempt(const v1::Job& job) const {
+    if (job.has_array()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("job ", job.id(), " is an array; name one of its tasks, as ", job.id(), "_",
+                       job.spec().array().ranges(0).first()));
+    }
     if (options_.attempt <= 0 || FindAttempt(job, options_.attempt) != nullptr) {
       return absl::OkStatus();
     }
@@ -187,8 +193,9 @@ absl::StatusOr<ExitCode> RunLogs(LogsOptions options, CommandContext& context) {
     if (!ago.ok()) return WithContext(ago.status(), "--since");
     options.since_unix_ns = absl::ToUnixNanos(context.clock.WallNow() - *ago);
   }
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(options.job));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
   LogPrinter printer(options, id, context, *client);
   return options.is_following ? printer.Follow() : printer.PrintOnce();
 }
@@ -203,7 +210,7 @@ void AddLogsCommand(CLI::App& parent, CommandSet& commands) {
   command->add_flag("--stderr", options->wants_stderr, "Its error output instead of its output");
   AddNumberOption(*command, {"--attempt", "Which attempt; default: the latest"}, &options->attempt);
   command->add_option("--since", options->since, "Only what is that new, as 10m or 30s")
-      ->type_name("DURATION");
+      ->type_name("TIME");
   commands.Add(
       {command, [options](CommandContext& context) { return RunLogs(*options, context); }});
 }

@@ -239,5 +239,15 @@ TEST_F(JobLogsTest, FollowOfANamedAttemptEndsWithIt) {
   EXPECT_EQ(Run({"logs", "-f", "17", "--attempt", "1"}).out, "first");
 }
 
+TEST_F(JobLogsTest, ArrayHasNoLogItsTasksHave) {
+  AddArray(4);
+  const Result array = Run({"logs", "4"});
+  EXPECT_EQ(array.err, "pipefill: job 4 is an array; name one of its tasks, as 4_0\n");
+  v1::Job& task = AddJob(6, "sweep", v1::JOB_STATE_RUNNING);
+  AddAttempt(task);
+  scheduler.LogOf(v1::CONTENT_KIND_STDOUT, 6, 1).text = "hello\n";
+  EXPECT_EQ(Run({"logs", "4_5"}).out, "hello\n");
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/job_ref.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/words.h"
@@ -19,10 +20,9 @@ struct MoveOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
+// All but the job.
 absl::StatusOr<v1::MoveJobRequest> ReadRequest(const MoveOptions& options) {
   v1::MoveJobRequest request;
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
-  request.set_job_id(id.value());
   if (options.to.empty()) return request;
   const size_t slash = options.to.find('/');
   if (slash == 0 || slash == std::string::npos || slash + 1 == options.to.size()) {
@@ -35,8 +35,11 @@ absl::StatusOr<v1::MoveJobRequest> ReadRequest(const MoveOptions& options) {
 }
 
 absl::StatusOr<ExitCode> RunMove(const MoveOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const v1::MoveJobRequest request, ReadRequest(options));
+  ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(options.job));
+  ASSIGN_OR_RETURN(v1::MoveJobRequest request, ReadRequest(options));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
+  request.set_job_id(id.value());
   ASSIGN_OR_RETURN(const v1::Job job, client->MoveJob(request));
   if (options.format == OutputFormat::kJson) {
     context.out << JsonText(JobJson(job));

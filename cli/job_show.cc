@@ -7,10 +7,14 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "cli/array_text.h"
 #include "cli/forecast_text.h"
-#include "cli/job_cancel.h"
+#include "cli/job_control.h"
 #include "cli/job_logs.h"
 #include "cli/job_move.h"
+#include "cli/job_ref.h"
 #include "cli/job_wait.h"
 #include "cli/json.h"
 #include "cli/options.h"
@@ -69,6 +73,41 @@ std::string DeadlineText(const v1::Job& job, absl::Time now) {
   return absl::StrCat("in ", FormatSpan(left));
 }
 
+// "gpu, team=vision".
+std::string LabelText(const v1::JobSpec& spec) {
+  const std::map<std::string, std::string> labels(spec.labels().begin(), spec.labels().end());
+  return absl::StrJoin(labels, ", ", [](std::string* out, const auto& label) {
+    absl::StrAppend(out, label.first, label.second.empty() ? "" : "=", label.second);
+  });
+}
+
+// Until when it must have started, while it has not.
+std::string StartText(const v1::Job& job, absl::Time now) {
+  const absl::Duration left = absl::FromUnixNanos(job.spec().start_before_unix_ns()) - now;
+  const bool has_started =
+      std::any_of(job.attempts().begin(), job.attempts().end(),
+                  [](const v1::Attempt& attempt) { return attempt.started_unix_ns() != 0; });
+  if (has_started) return "met";
+  if (IsTerminal(job.state())) return "not started";
+  return left < absl::ZeroDuration() ? "now" : absl::StrCat("in ", FormatSpan(left));
+}
+
+// Its tasks, or its array, and what it depends on.
+void AddTies(const v1::Job& job, Facts* facts) {
+  if (job.has_array()) {
+    facts->Add("array", FormatArray(job.spec().array()));
+    facts->AddProse(
+        "tasks",
+        absl::StrCat(ArrayProgress(job.array()), ", ", FormatCount(job.array().waiting()),
+                     " waiting for a device, ", FormatCount(job.array().later()), " after"));
+  }
+  if (job.array_id() != 0) {
+    facts->Add("array", absl::StrCat("task ", job.array_index(), " of job ", job.array_id(),
+                                     ", as job ", job.id()));
+  }
+  facts->AddProse("depends on", FormatDependencies(job.spec()));
+}
+
 std::string JobFacts(const v1::Job& job, absl::Time now) {
   Facts facts;
   facts.Add("state", Word(job.state()));
@@ -77,6 +116,10 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   if (job.cancel_requested() && !IsTerminal(job.state())) {
     facts.Add("cancel", "requested; the task is being stopped");
   }
+  if (job.held() && job.state() == v1::JOB_STATE_RUNNING) {
+    facts.Add("held", "yes, once it waits again");
+  }
+  AddTies(job, &facts);
   facts.Add("submitted", FormatAgo(job.submitted_unix_ns(), now));
   if (job.ended_unix_ns() != 0) facts.Add("ended", FormatAgo(job.ended_unix_ns(), now));
   facts.Add("command", ShellText({job.spec().command().begin(), job.spec().command().end()}));
@@ -92,6 +135,11 @@ std::string JobFacts(const v1::Job& job, absl::Time now) {
   if (job.spec().deadline_unix_ns() != 0) {
     facts.Add("deadline", DeadlineText(job, now));
   }
+  if (job.spec().max_runtime_ns() != 0) {
+    facts.Add("max runtime", FormatNs(job.spec().max_runtime_ns()));
+  }
+  if (job.spec().start_before_unix_ns() != 0) facts.Add("start before", StartText(job, now));
+  if (!job.spec().labels().empty()) facts.AddProse("labels", LabelText(job.spec()));
   if (job.spec().way() == v1::FILL_WAY_PROCESS) {
     facts.Add("way", "process: the whole program runs in bubbles only");
   }
@@ -116,6 +164,25 @@ std::string AttemptTable(const v1::Job& job, absl::Time now) {
     table.AddRow({absl::StrCat(attempt.number()), DeviceName(attempt.node(), attempt.device()),
                   Word(attempt.state()), FormatAgo(attempt.placed_unix_ns(), now),
                   attempt.started_unix_ns() == 0 ? "" : FormatSpan(end - start), end_text});
+  }
+  return table.Text();
+}
+
+// "agent node1".
+std::string ActorText(const v1::JobStep& step) {
+  return absl::StrCat(Word(step.actor()), step.node().empty() ? "" : " ", step.node());
+}
+
+std::string HistoryTable(const v1::Job& job, absl::Time now) {
+  Table table({{"WHEN", Align::kRight},
+               {"WHO", Align::kLeft, /*can_shrink=*/true},
+               {"WHAT"},
+               {"#", Align::kRight},
+               {"WHY", Align::kLeft, /*can_shrink=*/true}});
+  for (const v1::JobStep& step : job.history()) {
+    table.AddRow({FormatAgo(step.unix_ns(), now), ActorText(step),
+                  absl::StrReplaceAll(Word(step.kind()), {{"_", " "}}),
+                  step.attempt() == 0 ? "" : absl::StrCat(step.attempt()), step.text()});
   }
   return table.Text();
 }
@@ -194,9 +261,13 @@ std::string LadderFacts(const v1::FillProgress& progress) {
 }
 
 std::string JobText(const v1::Job& job, absl::Time now) {
-  std::string text = absl::StrCat("job ", job.id(), ": ", JobName(job), "\n", JobFacts(job, now));
-  if (job.attempts().empty()) return absl::StrCat(text, "\nno attempts yet\n");
-  absl::StrAppend(&text, "\nattempts\n", AttemptTable(job, now));
+  std::string text =
+      absl::StrCat("job ", JobLabel(job), ": ", JobName(job), "\n", JobFacts(job, now));
+  const std::string history =
+      job.history().empty() ? "" : absl::StrCat("\nhistory\n", HistoryTable(job, now));
+  if (job.has_array()) return absl::StrCat(text, history);
+  if (job.attempts().empty()) return absl::StrCat(text, "\nno attempts yet\n", history);
+  absl::StrAppend(&text, "\nattempts\n", AttemptTable(job, now), history);
   const std::string forecast = ForecastFacts(job, now);
   if (!forecast.empty()) absl::StrAppend(&text, "\nforecast\n", forecast);
   const v1::Attempt& last = *LastAttempt(job);
@@ -210,8 +281,9 @@ std::string JobText(const v1::Job& job, absl::Time now) {
 }
 
 absl::StatusOr<ExitCode> RunShow(const ShowOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(options.job));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
   ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(id));
   context.out << (options.format == OutputFormat::kJson ? JsonText(JobJson(job))
                                                         : JobText(job, context.clock.WallNow()));
@@ -231,13 +303,16 @@ void AddShowCommand(CLI::App& parent, CommandSet& commands) {
 
 void AddJobGroup(CLI::App& parent, CommandSet& commands) {
   CLI::App* group =
-      parent.add_subcommand("job", "Verbs of a job: show, why, wait, logs, move, cancel");
+      parent.add_subcommand("job", "Verbs of a job: show, why, wait, logs, move, ...");
   group->require_subcommand(0, 1);
   AddShowCommand(*group, commands);
   AddWhyCommand(*group, commands);
   AddWaitCommand(*group, commands);
   AddLogsCommand(*group, commands);
   AddMoveCommand(*group, commands);
+  AddHoldCommand(*group, commands);
+  AddReleaseCommand(*group, commands);
+  AddRequeueCommand(*group, commands);
   AddCancelCommand(*group, commands);
 }
 

@@ -35,6 +35,66 @@ TEST_F(JobShowTest, ShowsWhatAPendingJobWaitsFor) {
             "no attempts yet\n");
 }
 
+TEST_F(JobShowTest, ShowsLabelsStartAndHistory) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  (*job.mutable_spec()->mutable_labels())["team"] = "vision";
+  (*job.mutable_spec()->mutable_labels())["gpu"] = "";
+  job.mutable_spec()->set_start_before_unix_ns(UnixNsAgo(-absl::Hours(1)));
+  job.set_held(true);
+  AddAttempt(job);
+  const auto add = [&](int ago, v1::JobStepKind kind, v1::JobActor actor) -> v1::JobStep& {
+    v1::JobStep& step = *job.add_history();
+    step.set_unix_ns(UnixNsAgo(absl::Seconds(ago)));
+    step.set_kind(kind);
+    step.set_actor(actor);
+    return step;
+  };
+  add(192, v1::JOB_STEP_SUBMITTED, v1::JOB_ACTOR_USER);
+  v1::JobStep& placed = add(121, v1::JOB_STEP_PLACED, v1::JOB_ACTOR_SCHEDULER);
+  placed.set_attempt(1);
+  placed.set_text("on node1/cpu0");
+  v1::JobStep& started = add(120, v1::JOB_STEP_STARTED, v1::JOB_ACTOR_AGENT);
+  started.set_attempt(1);
+  started.set_node("node1");
+  add(60, v1::JOB_STEP_HELD, v1::JOB_ACTOR_USER).set_text("too loud");
+
+  const std::string out = Run({"job", "show", "17"}).out;
+
+  EXPECT_THAT(out, testing::HasSubstr("  held          yes, once it waits again\n"));
+  EXPECT_THAT(out, testing::HasSubstr("  start before  met\n"));
+  EXPECT_THAT(out, testing::HasSubstr("  labels        gpu, team=vision\n"));
+  EXPECT_THAT(out, testing::HasSubstr("history\n"
+                                      "     WHEN  WHO          WHAT       #  WHY\n"
+                                      "3m12s ago  user         submitted  -  -\n"
+                                      " 2m1s ago  scheduler    placed     1  on node1/cpu0\n"
+                                      " 2m0s ago  agent node1  started    1  -\n"
+                                      " 1m0s ago  user         held       -  too loud\n"));
+}
+
+TEST_F(JobShowTest, JsonHasLabelsHoldAndHistory) {
+  v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
+  (*job.mutable_spec()->mutable_labels())["team"] = "vision";
+  job.mutable_spec()->set_start_before_unix_ns(7);
+  job.set_end_cause(v1::END_CAUSE_NOT_STARTED);
+  v1::JobStep& step = *job.add_history();
+  step.set_unix_ns(5);
+  step.set_kind(v1::JOB_STEP_ATTEMPT_ENDED);
+  step.set_actor(v1::JOB_ACTOR_AGENT);
+  step.set_node("node1");
+  step.set_attempt(2);
+
+  const auto json = nlohmann::json::parse(Run({"job", "show", "17", "-o", "json"}).out);
+
+  EXPECT_EQ(json["labels"]["team"], "vision");
+  EXPECT_EQ(json["start_before_unix_ns"], 7);
+  EXPECT_EQ(json["held"], false);
+  EXPECT_EQ(json["end_cause"], "not_started");
+  EXPECT_EQ(json["history"][0]["what"], "attempt_ended");
+  EXPECT_EQ(json["history"][0]["who"], "agent");
+  EXPECT_EQ(json["history"][0]["node"], "node1");
+  EXPECT_EQ(json["history"][0]["attempt"], 2);
+}
+
 TEST_F(JobShowTest, SaysWhoseProfileTheJobHas) {
   v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
   job.set_profile_source("learned by job 12");
@@ -290,6 +350,12 @@ TEST_F(JobShowTest, NumbersOnly) {
   EXPECT_EQ(result.err, "pipefill: not the number of a job: embed; 'pipefill jobs' lists them\n");
 }
 
+TEST_F(JobShowTest, ShowsHowLongItMayRun) {
+  AddJob(17, "embed", v1::JOB_STATE_PENDING).mutable_spec()->set_max_runtime_ns(7'200'000'000'000);
+  const std::string out = Run({"job", "show", "17"}).out;
+  EXPECT_NE(out.find("  max runtime  2h0m\n"), std::string::npos) << out;
+}
+
 TEST_F(JobShowTest, ShowsPriorityTenantAndDeadline) {
   v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_PENDING);
   job.mutable_spec()->set_priority(5);
@@ -312,6 +378,29 @@ TEST_F(JobShowTest, ShowsPriorityTenantAndDeadline) {
   job.set_ended_unix_ns(UnixNsAgo(absl::Minutes(6)));
   out = Run({"job", "show", "17"}).out;
   EXPECT_NE(out.find("  deadline   met\n"), std::string::npos) << out;
+}
+
+TEST_F(JobShowTest, ShowsHowFarAnArrayIsAndWhatItDependsOn) {
+  v1::Job& job = AddArray(4);
+  job.mutable_spec()->add_dependencies()->set_job_id(2);
+  job.mutable_spec()->mutable_dependencies(0)->set_condition(v1::DEPENDENCY_CONDITION_OK);
+  const std::string out = Run({"job", "show", "4"}).out;
+  EXPECT_THAT(out, testing::HasSubstr("  array       0,5-6%2\n"));
+  EXPECT_THAT(out,
+              testing::HasSubstr("  tasks       1/3 done, 1 failed, 1 running, 0 waiting for a "
+                                 "device, 1 after\n"));
+  EXPECT_THAT(out, testing::HasSubstr("  depends on  job 2 (ok)\n"));
+  EXPECT_THAT(out, testing::Not(testing::HasSubstr("attempts")));
+}
+
+TEST_F(JobShowTest, TaskSaysOfWhichArrayItIs) {
+  AddArray(4);
+  v1::Job& task = AddJob(6, "sweep", v1::JOB_STATE_PENDING);
+  task.set_array_id(4);
+  task.set_array_index(5);
+  const std::string out = Run({"job", "show", "4_5"}).out;
+  EXPECT_THAT(out, testing::HasSubstr("job 4_5: sweep\n"));
+  EXPECT_THAT(out, testing::HasSubstr("  array      task 5 of job 4, as job 6\n"));
 }
 
 }  // namespace

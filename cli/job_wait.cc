@@ -3,11 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/job_ref.h"
 #include "cli/json.h"
 #include "cli/output.h"
 #include "cli/words.h"
@@ -19,7 +22,7 @@ namespace pipefill {
 namespace {
 
 struct WaitOptions {
-  std::string job;
+  std::vector<std::string> jobs;
   std::string timeout;
   OutputFormat format = OutputFormat::kTable;
 };
@@ -101,7 +104,11 @@ std::string EndText(const v1::Job& job) {
 }
 
 absl::StatusOr<ExitCode> RunWait(const WaitOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  std::vector<JobRef> refs;
+  for (const std::string& job : options.jobs) {
+    ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(job));
+    refs.push_back(ref);
+  }
   WaitLimits limits;
   if (!options.timeout.empty()) {
     const absl::StatusOr<absl::Duration> timeout = ParsePositiveDuration(options.timeout);
@@ -109,7 +116,20 @@ absl::StatusOr<ExitCode> RunWait(const WaitOptions& options, CommandContext& con
     limits.timeout = *timeout;
   }
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
-  return WaitForJob(context, *client, id, limits, options.format);
+  // One after the other, in one span of time: the last end is the end of all.
+  const Instant start = context.clock.Now();
+  const std::optional<absl::Duration> timeout = limits.timeout;
+  ExitCode first_failure = kExitOk;
+  for (const JobRef& ref : refs) {
+    ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
+    if (timeout.has_value()) {
+      limits.timeout = std::max(*timeout - (context.clock.Now() - start), absl::ZeroDuration());
+    }
+    ASSIGN_OR_RETURN(const ExitCode code, WaitForJob(context, *client, id, limits, options.format));
+    if (code == kExitTimedOut) return code;
+    if (first_failure == kExitOk) first_failure = code;
+  }
+  return first_failure;
 }
 
 }  // namespace
@@ -137,13 +157,14 @@ absl::StatusOr<ExitCode> WaitForJob(CommandContext& context, SchedulerClient& cl
 
 void AddWaitCommand(CLI::App& parent, CommandSet& commands) {
   auto options = std::make_shared<WaitOptions>();
-  CLI::App* command = parent.add_subcommand("wait", "Wait until a job is over");
-  AddJobArgument(*command, &options->job);
+  CLI::App* command = parent.add_subcommand("wait", "Wait until jobs are over");
+  command->add_option("JOB", options->jobs, "Numbers of the jobs")->required()->type_name("");
   command->add_option("--timeout", options->timeout, "Give up after, as 5m; default: never")
       ->type_name("TIME");
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   command->footer(
-      "Exit code: 0 succeeded, 10 failed, 11 cancelled, 12 limit, 13 lost,\n124 not over yet.");
+      "Exit code: 0 succeeded, 10 failed, 11 cancelled, 12 limit, 13 lost,\n124 not over yet; of "
+      "several jobs that of the first named one that did not\nsucceed.");
   commands.Add(
       {command, [options](CommandContext& context) { return RunWait(*options, context); }});
 }

@@ -48,6 +48,34 @@ TEST_F(JobWaitTest, FailureIsTenAndPointsAtTheLog) {
             "pipefill: its last words: 'pipefill logs 17 --stderr'\n");
 }
 
+TEST_F(JobWaitTest, SeveralJobsAreWaitedForAndTheFirstThatFailedIsTheCode) {
+  AddJob(16, "first", v1::JOB_STATE_SUCCEEDED);
+  EndMeanwhile(v1::JOB_STATE_FAILED, v1::END_CAUSE_EXITED, "exit code 1");
+  AddJob(18, "last", v1::JOB_STATE_CANCELLED);
+
+  const Result result = Run({"wait", "16", "17", "18"});
+
+  EXPECT_EQ(result.code, kExitJobFailed);
+  EXPECT_EQ(result.out,
+            "job 16 succeeded after 2m12s\n"
+            "job 17 failed after 3m14s: exit code 1\n"
+            "job 18 cancelled after 2m12s\n");
+}
+
+TEST_F(JobWaitTest, TimeoutIsForAllJobsTogether) {
+  AddJob(17, "embed", v1::JOB_STATE_RUNNING);
+  AddJob(18, "other", v1::JOB_STATE_RUNNING);
+  scheduler.on_wait = [this] {
+    scheduler.jobs[17].set_state(v1::JOB_STATE_SUCCEEDED);
+    scheduler.jobs[17].set_ended_unix_ns(UnixNsAgo(absl::ZeroDuration()));
+  };
+  const Instant start = time.Now();
+
+  EXPECT_EQ(Run({"wait", "17", "18", "--timeout", "3s"}).code, kExitTimedOut);
+
+  EXPECT_EQ(time.Now() - start, absl::Seconds(3));
+}
+
 TEST_F(JobWaitTest, PointsAtNoLogOfAProgramThatDidNotStart) {
   v1::Job& job = AddJob(17, "embed", v1::JOB_STATE_FAILED);
   job.set_end_text("command not found: embed");

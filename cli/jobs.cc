@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cli/job_filter_options.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -25,6 +26,8 @@ struct JobsOptions {
   bool wants_all = false;
   bool only_active = false;
   int32_t limit = 20;
+  JobFilterOptions filter;
+  std::string array;  // only its tasks; "" = all jobs, of arrays the whole
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -33,7 +36,9 @@ struct JobPage {
   bool has_more = false;
 };
 
-absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& options) {
+// `array`: only its tasks; 0 = all jobs.
+absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& options,
+                                  JobId array) {
   const int64_t limit = options.wants_all ? std::numeric_limits<int64_t>::max() : options.limit;
   JobPage page;
   int64_t cursor = 0;
@@ -43,6 +48,12 @@ absl::StatusOr<JobPage> FetchJobs(SchedulerClient& client, const JobsOptions& op
     request.set_limit(static_cast<int32_t>(std::min(missing, kPageJobs)));
     request.set_cursor(cursor);
     request.set_active_only(options.only_active);
+    request.set_selector(options.filter.selector);
+    request.set_tenant(options.filter.tenant);
+    request.set_name(options.filter.name);
+    for (const v1::JobState state : options.filter.states) request.add_states(state);
+    request.set_held_only(options.filter.is_held_only);
+    request.set_array_id(array.value());
     ASSIGN_OR_RETURN(v1::ListJobsResponse response, client.ListJobs(request));
     for (v1::Job& job : *response.mutable_jobs()) page.jobs.push_back(std::move(job));
     cursor = response.next_cursor();
@@ -85,7 +96,7 @@ std::string TableText(const std::vector<v1::Job>& jobs, absl::Time now) {
   for (const v1::Job& job : jobs) {
     const v1::Attempt* attempt = LastAttempt(job);
     const bool was_placed = attempt != nullptr && job.state() != v1::JOB_STATE_PENDING;
-    std::vector<std::string> row = {absl::StrCat(job.id()), JobName(job), Word(job.state())};
+    std::vector<std::string> row = {JobLabel(job), JobName(job), Word(job.state())};
     if (extras.has_priorities) row.push_back(absl::StrCat(job.spec().priority()));
     if (extras.has_tenants) row.push_back(job.spec().tenant());
     row.push_back(was_placed ? DeviceName(attempt->node(), attempt->device()) : "");
@@ -100,6 +111,12 @@ std::string TableText(const std::vector<v1::Job>& jobs, absl::Time now) {
 void PrintTable(const JobPage& page, const JobsOptions& options, CommandContext& context) {
   if (!page.jobs.empty()) {
     context.out << TableText(page.jobs, context.clock.WallNow());
+  } else if (options.filter.is_given()) {
+    context.err << "pipefill: no job fits; 'pipefill jobs' lists all\n";
+  } else if (!options.array.empty()) {
+    context.err << "pipefill: no task of job " << options.array
+                << " waits, runs or ended lately; see 'pipefill job show " << options.array
+                << "'\n";
   } else if (options.only_active) {
     context.err << "pipefill: no job is pending or running; 'pipefill jobs' lists ended ones too\n";
   } else {
@@ -111,8 +128,12 @@ void PrintTable(const JobPage& page, const JobsOptions& options, CommandContext&
 }
 
 absl::StatusOr<ExitCode> RunJobs(const JobsOptions& options, CommandContext& context) {
+  JobId array;
+  if (!options.array.empty()) {
+    ASSIGN_OR_RETURN(array, ParseJobId(options.array));
+  }
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
-  ASSIGN_OR_RETURN(const JobPage page, FetchJobs(*client, options));
+  ASSIGN_OR_RETURN(const JobPage page, FetchJobs(*client, options, array));
   switch (options.format) {
     case OutputFormat::kTable:
       PrintTable(page, options, context);
@@ -139,8 +160,11 @@ void AddJobsCommand(CLI::App& parent, CommandSet& commands) {
   CLI::App* command = parent.add_subcommand("jobs", "List jobs, newest first");
   CLI::Option* all = command->add_flag("--all", options->wants_all, "However many there are");
   command->add_flag("--active", options->only_active, "Only pending and running ones");
+  command->add_option("--array", options->array, "Only tasks of this array that have a record")
+      ->type_name("JOB");
   AddNumberOption(*command, {"--limit", "At most that many; default: 20"}, &options->limit)
       ->excludes(all);
+  AddJobFilterOptions(*command, &options->filter);
   AddOutputOption(*command, /*with_name=*/true, &options->format);
   commands.Add(
       {command, [options](CommandContext& context) { return RunJobs(*options, context); }});

@@ -128,6 +128,29 @@ TEST_F(JobsTest, JsonOfNothingIsAnEmptyList) {
             "}\n");
 }
 
+TEST_F(JobsTest, FilterIsSentAsItIs) {
+  const Result result = Run({"jobs", "-l", "team=a", "--tenant", "vision", "--name", "embed",
+                             "--state", "failed", "--state", "pending"});
+  EXPECT_EQ(result.err, "pipefill: no job fits; 'pipefill jobs' lists all\n");
+  EXPECT_EQ(scheduler.listed.selector(), "team=a");
+  EXPECT_EQ(scheduler.listed.tenant(), "vision");
+  EXPECT_EQ(scheduler.listed.name(), "embed");
+  ASSERT_EQ(scheduler.listed.states_size(), 2);
+  EXPECT_EQ(scheduler.listed.states(0), v1::JOB_STATE_FAILED);
+  EXPECT_FALSE(scheduler.listed.held_only());
+  Run({"jobs", "--held"});
+  EXPECT_TRUE(scheduler.listed.held_only());
+  EXPECT_EQ(
+      Run({"jobs", "--state", "asleep"}).err,
+      "pipefill: --state: unknown state: asleep; choose pending, running, succeeded, failed or "
+      "cancelled\n");
+}
+
+TEST_F(JobsTest, HeldJobIsCalledSo) {
+  AddJob(17, "embed", v1::JOB_STATE_PENDING).set_pending_reason(v1::PENDING_REASON_HELD);
+  EXPECT_NE(Run({"jobs"}).out.find("held by a user"), std::string::npos);
+}
+
 TEST_F(JobsTest, TextOfOthersCannotMoveTheCursor) {
   v1::Job& job = AddJob(1, "embed", v1::JOB_STATE_FAILED);
   job.set_end_text("bad\x1b[2J\nnews");
@@ -145,6 +168,23 @@ TEST_F(JobsTest, PrioritiesAndTenantsHaveAColumnOnceThereAreAny) {
   const std::string out = Run({"jobs"}).out;
   EXPECT_NE(out.find("STATE    PRIO  TENANT"), std::string::npos) << out;
   EXPECT_NE(out.find("pending    -3  vision"), std::string::npos) << out;
+}
+
+TEST_F(JobsTest, ArrayIsOneLineAndItsTasksAreListedByItsNumber) {
+  AddArray(4);
+  v1::Job& task = AddJob(6, "sweep", v1::JOB_STATE_RUNNING);
+  task.set_array_id(4);
+  task.set_array_index(5);
+  AddAttempt(task);
+
+  EXPECT_EQ(Run({"jobs"}).out,
+            "ID  NAME   STATE    DEVICE  UNITS    AGE  DETAIL\n"
+            " 4  sweep  running  -           -  3m12s  1/3 done, 1 failed, 1 running\n");
+  EXPECT_EQ(Run({"jobs", "--array", "4"}).out,
+            " ID  NAME   STATE    DEVICE      UNITS    AGE  DETAIL\n"
+            "4_5  sweep  running  node1/cpu0      0  3m12s  -\n");
+  EXPECT_EQ(Run({"jobs", "--array", "9"}).err,
+            "pipefill: no task of job 9 waits, runs or ended lately; see 'pipefill job show 9'\n");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "cli/array_text.h"
 #include "cli/control_text.h"
 #include "cli/words.h"
 
@@ -67,6 +68,17 @@ Json AttemptJson(const v1::Attempt& attempt) {
   return json;
 }
 
+Json StepJson(const v1::JobStep& step) {
+  Json json;
+  json["unix_ns"] = step.unix_ns();
+  json["what"] = Word(step.kind());
+  json["who"] = Word(step.actor());
+  SetUnlessEmpty(json, "node", step.node());
+  SetUnlessZero(json, "attempt", step.attempt());
+  SetUnlessEmpty(json, "text", step.text());
+  return json;
+}
+
 Json PendingJson(const v1::PendingDetail& pending) {
   Json json;
   json["rule"] = pending.rule();
@@ -95,6 +107,29 @@ Json ForecastJson(const v1::Forecast& forecast) {
   SetUnlessEmpty(json, "configuration", forecast.configuration());
   SetUnlessEmpty(json, "text", forecast.text());
   return json;
+}
+
+// Its array and what it depends on.
+void AddTies(const v1::Job& job, Json* json) {
+  if (job.has_array()) {
+    const v1::ArrayStatus& status = job.array();
+    (*json)["array"] = {{"indexes", FormatArray(job.spec().array())},
+                        {"tasks", status.tasks()},
+                        {"succeeded", status.succeeded()},
+                        {"failed", status.failed()},
+                        {"cancelled", status.cancelled()},
+                        {"running", status.running()},
+                        {"waiting", status.waiting()},
+                        {"later", status.later()}};
+  }
+  if (job.array_id() != 0) {
+    (*json)["array_id"] = job.array_id();
+    (*json)["array_index"] = job.array_index();
+  }
+  for (const v1::Dependency& dependency : job.spec().dependencies()) {
+    (*json)["dependencies"].push_back(
+        {{"job_id", dependency.job_id()}, {"condition", Word(dependency.condition())}});
+  }
 }
 
 Json ControlJson(const v1::FillControl& control) {
@@ -130,6 +165,8 @@ Json JobJson(const v1::Job& job) {
     if (job.has_pending()) json["pending"] = PendingJson(job.pending());
   }
   json["cancel_requested"] = job.cancel_requested();
+  json["held"] = job.held();
+  if (IsTerminal(job.state())) json["end_cause"] = Word(job.end_cause());
   SetUnlessEmpty(json, "end_text", job.end_text());
   json["command"] = Json::array();
   for (const std::string& word : job.spec().command()) json["command"].push_back(word);
@@ -147,7 +184,13 @@ Json JobJson(const v1::Job& job) {
   json["priority"] = job.spec().priority();
   SetUnlessEmpty(json, "tenant", job.spec().tenant());
   SetUnlessZero(json, "deadline_unix_ns", job.spec().deadline_unix_ns());
+  SetUnlessZero(json, "start_before_unix_ns", job.spec().start_before_unix_ns());
+  json["labels"] = Json::object();
+  const std::map<std::string, std::string> labels(job.spec().labels().begin(),
+                                                  job.spec().labels().end());
+  for (const auto& [key, value] : labels) json["labels"][key] = value;
   json["min_runtime_ns"] = job.spec().min_runtime_ns();
+  SetUnlessZero(json, "max_runtime_ns", job.spec().max_runtime_ns());
   json["evictable"] = !job.spec().not_evictable();
   SetUnlessZero(json, "submitted_unix_ns", job.submitted_unix_ns());
   SetUnlessZero(json, "ended_unix_ns", job.ended_unix_ns());
@@ -155,6 +198,9 @@ Json JobJson(const v1::Job& job) {
   for (const v1::Attempt& attempt : job.attempts())
     json["attempts"].push_back(AttemptJson(attempt));
   if (job.has_forecast()) json["forecast"] = ForecastJson(job.forecast());
+  if (!job.history().empty()) json["history"] = Json::array();
+  for (const v1::JobStep& step : job.history()) json["history"].push_back(StepJson(step));
+  AddTies(job, &json);
   return json;
 }
 
@@ -239,8 +285,10 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["version"] = status.version();
   json["policy"] = status.policy();
   json["jobs_pending"] = status.jobs_pending();
+  json["jobs_held"] = status.jobs_held();
   json["jobs_running"] = status.jobs_running();
   json["jobs_ended"] = status.jobs_ended();
+  json["arrays"] = status.arrays();
   json["nodes"] = Json::array();
   for (const std::string& node : status.nodes()) json["nodes"].push_back(node);
   SetUnlessEmpty(json, "policy_error", status.policy_error());
@@ -266,6 +314,11 @@ Json StatusJson(const v1::GetStatusResponse& status) {
   json["journal_records"] = status.journal_records();
   json["snapshot_unix_ns"] = status.snapshot_unix_ns();
   json["refusing"] = status.refusing_text();
+  json["limits"] = Json::array();
+  for (const v1::LimitStatus& limit : status.limits()) {
+    json["limits"].push_back(
+        {{"name", limit.name()}, {"used", limit.used()}, {"max", limit.max()}});
+  }
   return json;
 }
 

@@ -48,6 +48,7 @@ ExitCode Main(const std::vector<std::string>& words) {
       .err = std::cerr,
       .clock = SystemClock(),
       .pause = PauseOnLoop,
+      .random = RandomShare,
       .connect =
           [](const std::string& address) {
             return Connect(address, isatty(STDERR_FILENO) != 0 ? &std::cerr : nullptr);

@@ -183,12 +183,13 @@ void AddMainGroup(CLI::App& parent, CommandSet& commands) {
       parent.add_subcommand("main", "List main jobs, or change how they are filled");
   command->require_subcommand(0, 1);
   AddOutputOption(*command, /*with_name=*/false, format.get());
+  commands.Add({command, [format](CommandContext& context) { return RunMain(*format, context); }});
+  AddMainSettings(*command, commands);
+  // After the verbs, which would inherit it.
   command->footer(
       "RANKS: attached, of how many. BUDGET: slowdown that filling may cost.\n"
       "SLOWDOWN: estimate with its 95 % interval, of the rank that is worst off.\n"
       "LAMBDA: expected overrun per unit time that the latest starts allow now.");
-  commands.Add({command, [format](CommandContext& context) { return RunMain(*format, context); }});
-  AddMainSettings(*command, commands);
 }
 
 }  // namespace pipefill

@@ -55,7 +55,9 @@ void AddOutputOption(CLI::App& command, bool with_name, OutputFormat* format) {
 }
 
 void AddJobArgument(CLI::App& command, std::string* job) {
-  command.add_option("JOB", *job, "Number of the job")->required()->type_name("");
+  command.add_option("JOB", *job, "Number of the job; JOB_INDEX of a task")
+      ->required()
+      ->type_name("");
 }
 
 CLI::Option* AddNumberOption(CLI::App& command, const NumberOption& option, int32_t* value) {

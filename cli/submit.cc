@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/array_text.h"
 #include "cli/job_file.h"
 #include "cli/job_wait.h"
 #include "cli/json.h"
@@ -58,6 +60,39 @@ absl::Status AddVariable(const std::string& text, v1::JobSpec& spec) {
   return absl::OkStatus();
 }
 
+absl::Status AddLabel(const std::string& text, v1::JobSpec& spec) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || text.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--label: not a label: ", text, "; write KEY=VALUE, or KEY"));
+  }
+  (*spec.mutable_labels())[text.substr(0, equals)] =
+      equals == std::string::npos ? "" : text.substr(equals + 1);
+  return absl::OkStatus();
+}
+
+// The spec of an earlier job, without times that are over by now.
+absl::StatusOr<v1::JobSpec> SpecOf(const std::string& job, SchedulerClient& client,
+                                   const CommandContext& context) {
+  ASSIGN_OR_RETURN(const JobId id, ParseJobId(job));
+  ASSIGN_OR_RETURN(const v1::Job found, client.GetJob(id));
+  v1::JobSpec spec = found.spec();
+  const int64_t now_unix_ns = absl::ToUnixNanos(context.clock.WallNow());
+  const bool is_late =
+      spec.start_before_unix_ns() != 0 && spec.start_before_unix_ns() <= now_unix_ns;
+  if (is_late) spec.clear_start_before_unix_ns();
+  const bool is_overdue = spec.deadline_unix_ns() != 0 && spec.deadline_unix_ns() <= now_unix_ns;
+  if (is_overdue) spec.clear_deadline_unix_ns();
+  if (is_late || is_overdue) {
+    context.err << "pipefill: note: job " << id.value() << " had "
+                << (is_late && is_overdue ? "a deadline and a start_before that are"
+                    : is_late             ? "a start_before that is"
+                                          : "a deadline that is")
+                << " over; the new job has none\n";
+  }
+  return spec;
+}
+
 std::string AbsoluteFolder(const std::string& folder, const std::string& working_folder) {
   std::string path = (std::filesystem::path(working_folder) / folder).lexically_normal().string();
   if (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -78,9 +113,39 @@ absl::Status SetPlanning(const SubmitOptions& options, absl::Time now, v1::JobSp
     if (!least.ok()) return WithContext(least.status(), "--min-runtime");
     spec.set_min_runtime_ns(absl::ToInt64Nanoseconds(*least));
   }
+  if (!options.max_runtime.empty()) {
+    const absl::StatusOr<absl::Duration> longest = ParsePositiveDuration(options.max_runtime);
+    if (!longest.ok()) return WithContext(longest.status(), "--max-runtime");
+    spec.set_max_runtime_ns(absl::ToInt64Nanoseconds(*longest));
+  }
+  if (!options.start_before.empty()) {
+    const absl::StatusOr<absl::Time> start = ParseDeadline(options.start_before, now);
+    if (!start.ok()) return WithContext(start.status(), "--start-before");
+    spec.set_start_before_unix_ns(absl::ToUnixNanos(*start));
+  }
+  if (options.is_held) spec.set_hold(true);
   if (options.is_kept) spec.set_not_evictable(true);
   if (options.may_be_infeasible) spec.set_allow_infeasible(true);
   return absl::OkStatus();
+}
+
+// Its array and what it depends on.
+absl::Status SetTies(const SubmitOptions& options, v1::JobSpec& spec) {
+  if (!options.array.empty()) {
+    const absl::StatusOr<v1::ArraySpec> array = ParseArray(options.array);
+    if (!array.ok()) return WithContext(array.status(), "--array");
+    *spec.mutable_array() = *array;
+  }
+  const auto add = [&](const std::vector<std::string>& lists, v1::DependencyCondition condition,
+                       absl::string_view option) {
+    for (const std::string& jobs : lists) {
+      RETURN_IF_ERROR(WithContext(AddDependencies(jobs, condition, &spec), option));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(add(options.after_ok, v1::DEPENDENCY_CONDITION_OK, "--after-ok"));
+  RETURN_IF_ERROR(add(options.after_any, v1::DEPENDENCY_CONDITION_ANY, "--after-any"));
+  return add(options.after_not_ok, v1::DEPENDENCY_CONDITION_NOT_OK, "--after-not-ok");
 }
 
 absl::Status CheckHasCommand(const SubmitOptions& options, const v1::JobSpec& spec) {
@@ -117,13 +182,14 @@ absl::Status WithKey(const absl::Status& status, const std::string& key) {
                    key, ", which submits it only once (", status.message(), ")"));
 }
 
+// `tasks`: of an array; 0 = it is none.
 void PrintSubmitted(const v1::SubmitJobResponse& response, const SubmitOptions& options,
-                    std::ostream& out) {
+                    int64_t tasks, std::ostream& out) {
   switch (options.format) {
     case OutputFormat::kTable:
       out << "job " << response.job_id()
           << (response.already_existed() ? " was submitted before with this key" : " submitted")
-          << std::endl;
+          << (tasks == 0 ? "" : absl::StrCat(", ", Plural(tasks, "task"))) << std::endl;
       break;
     case OutputFormat::kJson:
       // With --wait the job itself follows, and there is one object only.
@@ -139,12 +205,19 @@ void PrintSubmitted(const v1::SubmitJobResponse& response, const SubmitOptions& 
 
 absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext& context) {
   v1::SubmitJobRequest request;
-  ASSIGN_OR_RETURN(*request.mutable_spec(), MakeJobSpec(options, context));
+  std::unique_ptr<SchedulerClient> client;
+  if (options.again.empty()) {
+    ASSIGN_OR_RETURN(*request.mutable_spec(), MakeJobSpec(options, context));
+    ASSIGN_OR_RETURN(client, context.connect(context.scheduler));
+  } else {
+    ASSIGN_OR_RETURN(client, context.connect(context.scheduler));
+    ASSIGN_OR_RETURN(v1::JobSpec spec, SpecOf(options.again, *client, context));
+    ASSIGN_OR_RETURN(*request.mutable_spec(), ChangeJobSpec(std::move(spec), options, context));
+  }
   request.set_key(options.key.empty() ? RandomToken() : options.key);
-  ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
   const absl::StatusOr<v1::SubmitJobResponse> response = client->SubmitJob(request);
   if (!response.ok()) return WithKey(response.status(), request.key());
-  PrintSubmitted(*response, options, context.out);
+  PrintSubmitted(*response, options, CountTasks(request.spec().array()), context.out);
   const std::string file = FileOutOfReach(request.spec(), context.working_folder);
   if (!file.empty()) {
     context.err
@@ -156,9 +229,24 @@ absl::StatusOr<ExitCode> RunSubmit(const SubmitOptions& options, CommandContext&
   return WaitForJob(context, *client, JobId(response->job_id()), WaitLimits(), options.format);
 }
 
+void AddTieOptions(CLI::App& command, SubmitOptions& options) {
+  command.add_option("--array", options.array, "A task for each; %N: N at a time; as 0-99%10")
+      ->type_name("INDEXES");
+  const auto add = [&](const char* name, std::vector<std::string>* jobs, const char* meaning) {
+    command.add_option(name, *jobs, meaning)->type_name("JOB,...")->allow_extra_args(false);
+  };
+  add("--after-ok", &options.after_ok, "Start once these have succeeded");
+  add("--after-any", &options.after_any, "Start once these have ended");
+  add("--after-not-ok", &options.after_not_ok, "Start once these have failed or were cancelled");
+}
+
 void AddOptions(CLI::App& command, SubmitOptions& options) {
-  command.add_option("FILE", options.file, "Job file (JSON); - reads standard input")
-      ->type_name("");
+  CLI::Option* file =
+      command.add_option("FILE", options.file, "Job file (JSON); - reads standard input")
+          ->type_name("");
+  command.add_option("--again", options.again, "The same as that job, as a new one")
+      ->type_name("JOB")
+      ->excludes(file);
   command.add_option("--name", options.name, "For people; default: the program's name")
       ->type_name("NAME");
   command.add_option("--memory", options.memory, "Hard cap, as 512MiB; default: schedulerd's")
@@ -185,10 +273,22 @@ void AddOptions(CLI::App& command, SubmitOptions& options) {
       ->type_name("TIME");
   command
       .add_option("--min-runtime", options.min_runtime, "How long it runs before it may be evicted")
-      ->type_name("DURATION");
+      ->type_name("TIME");
+  command
+      .add_option("--max-runtime", options.max_runtime, "It is stopped, and has failed, after that")
+      ->type_name("TIME");
+  command
+      .add_option("--start-before", options.start_before,
+                  "It has failed if it has not started then, as 2h")
+      ->type_name("TIME");
+  command.add_option("--label", options.labels, "For 'pipefill jobs -l'; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_flag("--hold", options.is_held, "Wait until 'pipefill release'");
   command.add_flag("--no-evict", options.is_kept, "Never evict it for jobs of higher priority");
   command.add_flag("--allow-infeasible", options.may_be_infeasible,
                    "Wait even if no device is large enough");
+  AddTieOptions(command, options);
   command.add_flag("--process", options.is_process,
                    "Any program: it is stopped outside of bubbles");
   command.add_flag("--wait", options.is_waiting, "Wait until it is over, as 'pipefill wait'");
@@ -202,6 +302,11 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
   if (!options.file.empty()) {
     ASSIGN_OR_RETURN(spec, ReadJobFile(options.file, context.in, context.clock.WallNow()));
   }
+  return ChangeJobSpec(std::move(spec), options, context);
+}
+
+absl::StatusOr<v1::JobSpec> ChangeJobSpec(v1::JobSpec spec, const SubmitOptions& options,
+                                          const CommandContext& context) {
   if (!options.name.empty()) spec.set_name(options.name);
   if (!options.memory.empty()) {
     ASSIGN_OR_RETURN(const int64_t memory_bytes, ParseMemory(options.memory));
@@ -211,6 +316,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
   if (!options.workdir.empty()) {
     spec.set_workdir(AbsoluteFolder(options.workdir, context.working_folder));
   }
+  for (const std::string& label : options.labels) RETURN_IF_ERROR(AddLabel(label, spec));
   if (options.retries >= 0) spec.set_retries(options.retries);
   if (!options.profile.empty()) {
     spec.clear_profile();
@@ -220,6 +326,7 @@ absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandCon
   if (options.samples > 0) spec.mutable_profile()->set_samples_total(options.samples);
   if (options.is_process) spec.set_way(v1::FILL_WAY_PROCESS);
   RETURN_IF_ERROR(SetPlanning(options, context.clock.WallNow(), spec));
+  RETURN_IF_ERROR(SetTies(options, spec));
   if (context.tail.has_value() && !context.tail->empty()) {
     spec.mutable_command()->Assign(context.tail->begin(), context.tail->end());
   }
@@ -236,6 +343,8 @@ void AddSubmitCommand(CLI::App& parent, CommandSet& commands) {
       "  pipefill submit job.json\n"
       "  pipefill submit --memory 512MiB --workdir . -- python3 job.py\n"
       "  pipefill submit --process --workdir . -- xz -9 big.tar\n"
+      "  pipefill submit --again 17 --memory 1GiB\n"
+      "  pipefill submit --array 0-999%50 --workdir . -- python3 part.py\n"
       "A job file holds the same under the names of the options, which go over it:\n"
       "  {\"command\": [\"python3\", \"job.py\"], \"memory\": \"512MiB\", \"env\": {\"A\": "
       "\"1\"}}");

@@ -31,8 +31,17 @@ struct SubmitOptions {
   std::string tenant = {};
   std::string deadline = {};
   std::string min_runtime = {};
-  bool is_kept = false;  // never evicted
+  std::string max_runtime = {};
+  std::string start_before = {};
+  std::vector<std::string> labels = {};  // KEY=VALUE, or KEY
+  bool is_held = false;
+  std::string again = {};  // number of a job whose spec is the new job's
+  bool is_kept = false;    // never evicted
   bool may_be_infeasible = false;
+  std::string array = {};  // as 0-99%10
+  std::vector<std::string> after_ok = {};
+  std::vector<std::string> after_any = {};
+  std::vector<std::string> after_not_ok = {};
   bool is_process = false;
   bool is_waiting = false;
   OutputFormat format = OutputFormat::kTable;
@@ -42,6 +51,9 @@ struct SubmitOptions {
 // Relative folders start from context.working_folder. InvalidArgument names the option or file,
 // line and field.
 absl::StatusOr<v1::JobSpec> MakeJobSpec(const SubmitOptions& options, CommandContext& context);
+// The same, with `spec` in place of the file.
+absl::StatusOr<v1::JobSpec> ChangeJobSpec(v1::JobSpec spec, const SubmitOptions& options,
+                                          const CommandContext& context);
 
 void AddSubmitCommand(CLI::App& parent, CommandSet& commands);
 

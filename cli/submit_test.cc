@@ -63,8 +63,17 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
        "2h",
        "--min-runtime",
        "5m",
+       "--max-runtime",
+       "3h",
        "--no-evict",
        "--allow-infeasible",
+       "--label",
+       "team=vision",
+       "--label",
+       "gpu",
+       "--start-before",
+       "3h",
+       "--hold",
        "--",
        "run"});
 
@@ -81,11 +90,54 @@ TEST_F(SubmitTest, OptionsAreTheSpec) {
   EXPECT_EQ(spec.tenant(), "vision");
   EXPECT_EQ(spec.deadline_unix_ns(), absl::ToUnixNanos(time.WallNow() + absl::Hours(2)));
   EXPECT_EQ(spec.min_runtime_ns(), 300'000'000'000);
+  EXPECT_EQ(spec.max_runtime_ns(), 10'800'000'000'000);
   EXPECT_TRUE(spec.not_evictable());
   EXPECT_TRUE(spec.allow_infeasible());
+  EXPECT_EQ(spec.labels_size(), 2);
+  EXPECT_EQ(spec.labels().at("team"), "vision");
+  EXPECT_EQ(spec.labels().at("gpu"), "");
+  EXPECT_EQ(spec.start_before_unix_ns(), absl::ToUnixNanos(time.WallNow() + absl::Hours(3)));
+  EXPECT_TRUE(spec.hold());
+}
+
+TEST_F(SubmitTest, AgainIsTheSpecOfThatJobWithTheOptionsOverIt) {
+  v1::JobSpec& spec = *AddJob(5, "embed", v1::JOB_STATE_FAILED).mutable_spec();
+  spec.set_memory_bytes(7);
+  spec.set_workdir("/data");
+  spec.set_retries(3);
+  const Result result = Run({"submit", "--again", "5", "--memory", "1GiB"});
+  EXPECT_EQ(result.out, "job 17 submitted\n");
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(Sent().spec().name(), "embed");
+  EXPECT_EQ(Sent().spec().command_size(), 2);
+  EXPECT_EQ(Sent().spec().retries(), 3);
+  EXPECT_EQ(Sent().spec().memory_bytes(), 1 << 30);
+}
+
+TEST_F(SubmitTest, AgainLeavesOutTimesThatAreOver) {
+  v1::JobSpec& spec = *AddJob(5, "embed", v1::JOB_STATE_FAILED).mutable_spec();
+  spec.set_start_before_unix_ns(UnixNsAgo(absl::Seconds(1)));
+  spec.set_deadline_unix_ns(UnixNsAgo(-absl::Seconds(1)));
+  spec.set_workdir("/data");
+  const Result result = Run({"submit", "--again", "5"});
+  EXPECT_EQ(result.err,
+            "pipefill: note: job 5 had a start_before that is over; the new job has none\n");
+  EXPECT_EQ(Sent().spec().start_before_unix_ns(), 0);
+  EXPECT_NE(Sent().spec().deadline_unix_ns(), 0);
+}
+
+TEST_F(SubmitTest, AgainNeedsAJobThatIsKnownAndNoFile) {
+  EXPECT_EQ(Run({"submit", "--again", "5"}).code, kExitNotFound);
+  EXPECT_EQ(Run({"submit", "--again", "five"}).code, kExitUsage);
+  EXPECT_EQ(Run({"submit", "job.json", "--again", "5"}).code, kExitUsage);
+  EXPECT_TRUE(scheduler.submitted.empty());
 }
 
 TEST_F(SubmitTest, BadPlanningOptionsHaveOneClearLineEach) {
+  EXPECT_EQ(Run({"submit", "--label", "=a", "--", "run"}).err,
+            "pipefill: --label: not a label: =a; write KEY=VALUE, or KEY\n");
+  EXPECT_EQ(Run({"submit", "--start-before", "soon", "--", "run"}).err.substr(0, 26),
+            "pipefill: --start-before: ");
   EXPECT_EQ(Run({"submit", "--deadline", "soon", "--", "run"}).err,
             "pipefill: --deadline: \"soon\" is no time; write 2026-12-24T18:00:00Z, or 2h30m from "
             "now\n");
@@ -94,6 +146,8 @@ TEST_F(SubmitTest, BadPlanningOptionsHaveOneClearLineEach) {
   EXPECT_EQ(Run({"submit", "--min-runtime", "x", "--", "run"}).err.substr(0, 25),
             "pipefill: --min-runtime: ");
   EXPECT_EQ(Run({"submit", "--min-runtime", "x", "--", "run"}).code, kExitUsage);
+  EXPECT_EQ(Run({"submit", "--max-runtime", "-1h", "--", "run"}).err.substr(0, 25),
+            "pipefill: --max-runtime: ");
 }
 
 TEST_F(SubmitTest, ProfileIsThatOfItsFileWithTheSamplesOfTheOption) {
@@ -291,6 +345,45 @@ TEST_F(SubmitTest, WaitingInJsonPrintsOneObject) {
   const Result result = Run({"submit", "--wait", "-o", "json", "--", "run"});
 
   EXPECT_EQ(nlohmann::json::parse(result.out)["state"], "succeeded");
+}
+
+TEST_F(SubmitTest, ArrayAndDependenciesAreTheSpec) {
+  const Result result = Run({"submit", "--array", "0-9:3,20%2", "--after-ok", "3,4", "--after-ok",
+                             "5", "--after-any", "6", "--after-not-ok", "7", "--", "run"});
+  EXPECT_EQ(result.out, "job 17 submitted, 5 tasks\n");
+  const v1::JobSpec& spec = Sent().spec();
+  ASSERT_EQ(spec.array().ranges_size(), 2);
+  EXPECT_EQ(spec.array().ranges(0).last(), 9);
+  EXPECT_EQ(spec.array().ranges(0).step(), 3);
+  EXPECT_EQ(spec.array().throttle(), 2);
+  ASSERT_EQ(spec.dependencies_size(), 5);
+  EXPECT_EQ(spec.dependencies(2).job_id(), 5);
+  EXPECT_EQ(spec.dependencies(2).condition(), v1::DEPENDENCY_CONDITION_OK);
+  EXPECT_EQ(spec.dependencies(3).condition(), v1::DEPENDENCY_CONDITION_ANY);
+  EXPECT_EQ(spec.dependencies(4).condition(), v1::DEPENDENCY_CONDITION_NOT_OK);
+}
+
+TEST_F(SubmitTest, BadArraysAndDependenciesAreNamed) {
+  const Result array = Run({"submit", "--array", "9-", "--", "run"});
+  EXPECT_EQ(array.code, kExitUsage);
+  EXPECT_EQ(array.err,
+            "pipefill: --array: \"9-\" names no indexes; write for example 0-99, 0-10:2, 1,5,7-9 "
+            "or 0-99%10\n");
+  const Result job = Run({"submit", "--after-ok", "all", "--", "run"});
+  EXPECT_EQ(job.err,
+            "pipefill: --after-ok: \"all\" is not the number of a job; 'pipefill jobs' lists "
+            "them\n");
+  EXPECT_TRUE(scheduler.submitted.empty());
+}
+
+TEST_F(SubmitTest, JobFileMayHoldThemToo) {
+  const std::string file =
+      WriteFile("array.json",
+                R"({"command": ["run"], "array": "1-3", "after_ok": [4], "after_any": [5, 6]})");
+  Run({"submit", file});
+  EXPECT_EQ(Sent().spec().array().ranges(0).last(), 3);
+  ASSERT_EQ(Sent().spec().dependencies_size(), 3);
+  EXPECT_EQ(Sent().spec().dependencies(0).job_id(), 4);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/job_ref.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -46,15 +47,16 @@ std::string WaitingText(const v1::Job& job) {
 
 std::string WhyText(const v1::Job& job) {
   const std::string title =
-      absl::StrCat("job ", job.id(), ", ", JobName(job), ", is ", Word(job.state()));
+      absl::StrCat("job ", JobLabel(job), ", ", JobName(job), ", is ", Word(job.state()));
   if (job.state() == v1::JOB_STATE_PENDING) return absl::StrCat(title, "\n", WaitingText(job));
   const std::string detail = LongDetail(job);
   return absl::StrCat(title, detail.empty() ? "" : ": ", detail, "\n");
 }
 
 absl::StatusOr<ExitCode> RunWhy(const WhyOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const JobId id, ParseJobId(options.job));
+  ASSIGN_OR_RETURN(const JobRef ref, ParseJobRef(options.job));
   ASSIGN_OR_RETURN(const auto client, context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const JobId id, ResolveJob(*client, ref));
   ASSIGN_OR_RETURN(const v1::Job job, client->GetJob(id));
   context.out << (options.format == OutputFormat::kJson ? JsonText(JobJson(job)) : WhyText(job));
   return kExitOk;

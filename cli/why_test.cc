@@ -75,5 +75,10 @@ TEST_F(WhyTest, JsonHasAllOfIt) {
   EXPECT_EQ(json["priority"], 3);
 }
 
+TEST_F(WhyTest, ArrayThatRunsSaysHowFarItIs) {
+  AddArray(4);
+  EXPECT_EQ(Run({"why", "4"}).out, "job 4, sweep, is running: 1/3 done, 1 failed, 1 running\n");
+}
+
 }  // namespace
 }  // namespace pipefill

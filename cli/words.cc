@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "cli/array_text.h"
 
 namespace pipefill {
 namespace {
@@ -38,6 +39,12 @@ std::string PendingPhrase(v1::PendingReasonCode reason) {
       return "a place is being made for it";
     case v1::PENDING_REASON_QUARANTINE:
       return "nodes refuse launches";
+    case v1::PENDING_REASON_HELD:
+      return "held by a user";
+    case v1::PENDING_REASON_DEPENDENCY:
+      return "waits for another job";
+    case v1::PENDING_REASON_ARRAY_THROTTLE:
+      return "other tasks of its array come first";
     default:
       return "";
   }
@@ -57,16 +64,34 @@ std::string Word(v1::PendingReasonCode reason) {
   return WordOf(v1::PendingReasonCode_Name(reason), "PENDING_REASON_");
 }
 
+std::string Word(v1::DependencyCondition condition) {
+  return WordOf(v1::DependencyCondition_Name(condition), "DEPENDENCY_CONDITION_");
+}
+
 std::string Word(v1::FillMode mode) { return WordOf(v1::FillMode_Name(mode), "FILL_MODE_"); }
 
 std::string Word(v1::BubbleClass bubble_class) {
   return WordOf(v1::BubbleClass_Name(bubble_class), "BUBBLE_CLASS_");
 }
 
+std::string Word(BubbleClass bubble_class) {
+  static_assert(static_cast<int>(BubbleClass::kHead) == v1::BUBBLE_CLASS_HEAD);
+  static_assert(static_cast<int>(BubbleClass::kCustom) == v1::BUBBLE_CLASS_CUSTOM);
+  return Word(static_cast<v1::BubbleClass>(bubble_class));
+}
+
 std::string Word(v1::FillState state) { return WordOf(v1::FillState_Name(state), "FILL_STATE_"); }
 
 std::string Word(v1::BubbleOffer offer) {
   return WordOf(v1::BubbleOffer_Name(offer), "BUBBLE_OFFER_");
+}
+
+std::string Word(v1::JobStepKind kind) { return WordOf(v1::JobStepKind_Name(kind), "JOB_STEP_"); }
+
+std::string Word(v1::JobActor actor) { return WordOf(v1::JobActor_Name(actor), "JOB_ACTOR_"); }
+
+std::string Word(v1::JobOutcomeCode outcome) {
+  return WordOf(v1::JobOutcomeCode_Name(outcome), "JOB_OUTCOME_");
 }
 
 std::string Phrase(v1::FillState state) {
@@ -123,6 +148,11 @@ std::string JobName(const v1::Job& job) {
   return program.substr(program.rfind('/') + 1);
 }
 
+std::string JobLabel(const v1::Job& job) {
+  if (job.array_id() == 0) return absl::StrCat(job.id());
+  return absl::StrCat(job.array_id(), "_", job.array_index());
+}
+
 std::string DeviceName(const std::string& node, const std::string& device) {
   return absl::StrCat(node, "/", device);
 }
@@ -130,6 +160,7 @@ std::string DeviceName(const std::string& node, const std::string& device) {
 std::string ShortDetail(const v1::Job& job) {
   if (job.state() == v1::JOB_STATE_PENDING) return PendingPhrase(job.pending_reason());
   if (job.state() != v1::JOB_STATE_RUNNING) return job.end_text();
+  if (job.has_array()) return ArrayProgress(job.array());
   if (job.cancel_requested()) return "cancel requested";
   const v1::Attempt* attempt = LastAttempt(job);
   if (attempt == nullptr) return "";
@@ -151,6 +182,7 @@ ExitCode ExitCodeOf(const v1::Job& job) {
     case v1::JOB_STATE_CANCELLED:
       return kExitJobCancelled;
     case v1::JOB_STATE_FAILED: {
+      if (job.end_cause() == v1::END_CAUSE_NOT_STARTED) return kExitJobLimit;
       const v1::Attempt* attempt = LastAttempt(job);
       const bool is_lost = attempt != nullptr && attempt->end_cause() == v1::END_CAUSE_LOST;
       return is_lost ? kExitJobLost : kExitJobFailed;

@@ -8,19 +8,28 @@
 
 #include <string>
 
+#include "client/pages/signal_page.h"
 #include "common/exit_code.h"
+#include "proto/scheduler.pb.h"
 #include "proto/types.pb.h"
 
 namespace pipefill {
 
-std::string Word(v1::JobState state);            // "pending"
-std::string Word(v1::AttemptState state);        // "starting"
-std::string Word(v1::EndCause cause);            // "out_of_memory"
+std::string Word(v1::JobState state);      // "pending"
+std::string Word(v1::AttemptState state);  // "starting"
+std::string Word(v1::EndCause cause);      // "out_of_memory"
+std::string Word(v1::DependencyCondition condition);
 std::string Word(v1::PendingReasonCode reason);  // "no_main_job"
 std::string Word(v1::FillMode mode);             // "report"
 std::string Word(v1::BubbleClass bubble_class);  // "middle"
-std::string Word(v1::FillState state);           // "backed_off"
-std::string Word(v1::BubbleOffer offer);         // "too_few"
+std::string Word(BubbleClass bubble_class);
+std::string Word(v1::FillState state);         // "backed_off"
+std::string Word(v1::BubbleOffer offer);       // "too_few"
+std::string Word(v1::FillState state);         // "backed_off"
+std::string Word(v1::BubbleOffer offer);       // "too_few"
+std::string Word(v1::JobStepKind kind);        // "attempt_ended"
+std::string Word(v1::JobActor actor);          // "scheduler"
+std::string Word(v1::JobOutcomeCode outcome);  // "unchanged"
 
 // What it means for the main job: "filling", "measured only, never filled"; "" if unspecified.
 std::string Phrase(v1::FillState state);
@@ -33,6 +42,8 @@ const v1::Attempt* LastAttempt(const v1::Job& job);
 // Name of the job, or of its program if it has none.
 std::string JobName(const v1::Job& job);
 // "node1/cpu0".
+// "12", or "12_7" for a task of an array: what commands take for it.
+std::string JobLabel(const v1::Job& job);
 std::string DeviceName(const std::string& node, const std::string& device);
 // Why the job is in its state, in a few words for a column of a table; "" if the state says it all.
 std::string ShortDetail(const v1::Job& job);

@@ -99,6 +99,8 @@ TEST(ExitCodeOfTest, FollowsTheStateAndTheLastAttempt) {
   EXPECT_EQ(ExitCodeOf(job), kExitJobLost);
   job.add_attempts()->set_end_cause(v1::END_CAUSE_EXITED);
   EXPECT_EQ(ExitCodeOf(job), kExitJobFailed);
+  job.set_end_cause(v1::END_CAUSE_NOT_STARTED);
+  EXPECT_EQ(ExitCodeOf(job), kExitJobLimit);
   job.set_state(v1::JOB_STATE_RUNNING);
   EXPECT_EQ(ExitCodeOf(job), kExitTimedOut);
 }

@@ -113,8 +113,9 @@ typedef struct pf_task_options {
   uint64_t unit_hint_ns; /* how long a unit takes before any was measured; 0 = 5 ms */
 } pf_task_options;
 
-/* Connects this process to its device; may take seconds on a busy device. *task is set in every case
- * (NULL only if memory runs out); give it back with pf_task_detach. It is one of
+/* Connects this process to its device; may take seconds on a busy device, and waits up to a minute for
+ * an agentd that is being replaced. *task is set in every case (NULL only if memory runs out); give it
+ * back with pf_task_detach. It is one of
  *   gated    after PF_OK: units are held to bubbles;
  *   alone    no socket is named (PF_OK), or agentd did not start this process (PF_BAD_ARGUMENT;
  *            PIPEFILL_JOB is not set): units start at once;

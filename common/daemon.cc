@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "absl/synchronization/mutex.h"
 #include "common/config.h"
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -41,9 +42,12 @@ absl::Status Run(const Daemon& daemon, const Flags& flags) {
 }  // namespace
 
 int RunDaemon(const Daemon& daemon, int argc, char** argv) {
+  // Debian's abseil looks for deadlocks at each lock, gRPC's too, under one lock for all and in a
+  // table that is made for few. That is for tests.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Flags flags;
   CLI::App app(daemon.purpose, daemon.name);
-  app.add_option("--config", flags.config, daemon.config_help);
+  app.add_option("--config", flags.config, daemon.config_help)->type_name("FILE");
   app.add_flag("--check", flags.is_check, "only check the configuration");
   app.set_version_flag("--version", daemon.name + " " + kVersion);
   try {

@@ -31,6 +31,11 @@ std::string EnvironmentOr(const char* name, const std::string& fallback) {
   return value == nullptr || *value == '\0' ? fallback : value;
 }
 
+void SetDefaultVariable(const char* name, const char* value) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): as the header has it
+  setenv(name, value, 0);
+}
+
 std::string HostName() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";

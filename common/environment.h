@@ -13,6 +13,9 @@ namespace pipefill {
 
 // `fallback` if unset or empty.
 std::string EnvironmentOr(const char* name, const std::string& fallback);
+// For libraries that can be told something by a variable only. One that is set stays as it is.
+// REQUIRES: no thread runs yet but the main one.
+void SetDefaultVariable(const char* name, const char* value);
 std::string HostName();
 // Random, for boot ids and idempotency keys: 32 hexadecimal digits.
 std::string RandomToken();

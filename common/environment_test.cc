@@ -20,6 +20,14 @@ TEST(EnvironmentTest, UnsetAndEmptyVariablesGiveTheFallback) {
   ASSERT_EQ(setenv("PIPEFILL_TEST_VARIABLE", "value", 1), 0);
   EXPECT_EQ(EnvironmentOr("PIPEFILL_TEST_VARIABLE", "fallback"), "value");
 }
+
+TEST(EnvironmentTest, DefaultOfVariableGivesWayToWhatIsSet) {
+  ASSERT_EQ(unsetenv("PIPEFILL_TEST_VARIABLE"), 0);
+  SetDefaultVariable("PIPEFILL_TEST_VARIABLE", "default");
+  EXPECT_EQ(EnvironmentOr("PIPEFILL_TEST_VARIABLE", "fallback"), "default");
+  SetDefaultVariable("PIPEFILL_TEST_VARIABLE", "other");
+  EXPECT_EQ(EnvironmentOr("PIPEFILL_TEST_VARIABLE", "fallback"), "default");
+}
 // NOLINTEND(concurrency-mt-unsafe)
 
 TEST(EnvironmentTest, TokensAre32HexadecimalDigitsAndDiffer) {

@@ -17,7 +17,6 @@ enum ExitCode : int {
   kExitConflict = 5,       // already in use, key re-used, wrong version, wrong state
   kExitUnavailable = 6,    // the other side is away, or the result is unknown
   kExitRefused = 7,        // a limit or policy says no; can never run
-  kExitExpired = 8,        // logs or history are gone
   kExitJobFailed = 10,     // `wait`: the job failed
   kExitJobCancelled = 11,  // `wait`: the job was cancelled
   kExitJobLimit = 12,      // `wait`: deadline or limit

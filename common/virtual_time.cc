@@ -17,7 +17,7 @@ constexpr int64_t kWallStartSeconds = 1'700'000'000;
 VirtualTime::VirtualTime() : now_(kStart) {}
 
 absl::Time VirtualTime::WallNow() const {
-  return absl::FromUnixSeconds(kWallStartSeconds) + (now_ - kStart);
+  return absl::FromUnixSeconds(kWallStartSeconds) + (now_ - kStart) + wall_offset_;
 }
 
 void VirtualTime::Post(Callback callback) { ready_.push_back(std::move(callback)); }

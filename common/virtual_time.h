@@ -31,9 +31,12 @@ class VirtualTime : public Clock, public Loop {
   // Runs everything due up to and including `to`, in order of time, then of posting. Ends at `to`.
   void AdvanceTo(Instant to);
   void AdvanceBy(absl::Duration by) { AdvanceTo(now_ + by); }
+  // Somebody sets the wall clock, forward or back.
+  void JumpWall(absl::Duration by) { wall_offset_ += by; }
 
  private:
   Instant now_;
+  absl::Duration wall_offset_ = absl::ZeroDuration();
   TimerId next_timer_ = 1;
   std::deque<Callback> ready_;
   std::map<std::pair<Instant, TimerId>, Callback> timers_;

@@ -134,5 +134,14 @@ TEST_F(VirtualTimeTest, GoingBackIsABug) {
   EXPECT_DEATH(time_.AdvanceTo(AtMs(9)), "to >= now_");
 }
 
+TEST_F(VirtualTimeTest, WallClockMayJumpAndNothingElse) {
+  const absl::Time wall = time_.WallNow();
+  const Instant now = time_.Now();
+  time_.JumpWall(absl::Hours(24));
+  time_.AdvanceBy(absl::Seconds(1));
+  EXPECT_EQ(time_.WallNow(), wall + absl::Hours(24) + absl::Seconds(1));
+  EXPECT_EQ(time_.Now(), now + absl::Seconds(1));
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -24,6 +25,10 @@ struct DeviceKey {
   std::string name;
 
   friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H hash, const DeviceKey& key) {
+    return H::combine(std::move(hash), key.node, key.name);
+  }
 };
 
 // What the main job on a device allows.
@@ -61,6 +66,8 @@ struct ResidentTask {
   Instant evictable_at = {};
   // It is being stopped: what it has will be free.
   bool is_leaving = false;
+
+  friend bool operator==(const ResidentTask&, const ResidentTask&) = default;
 };
 
 struct DeviceSnapshot {
@@ -87,6 +94,8 @@ struct DeviceSnapshot {
   int64_t held_bytes = 0;
 
   bool has_seat() const { return resident < resident_limit; }
+
+  friend bool operator==(const DeviceSnapshot&, const DeviceSnapshot&) = default;
 };
 
 // A place that is kept for a job while the tasks there are being stopped for it.

@@ -18,7 +18,7 @@ void Compactor::Start() {
 void Compactor::OnCommitted(ClusterState& state) {
   if (dependencies_.snapshots == nullptr || is_writing_) return;
   const JobCounts counts = state.counts();
-  const int64_t jobs = counts.pending + counts.running + counts.ended;
+  const int64_t jobs = counts.pending + counts.running + counts.ended + counts.arrays;
   if (tail() < std::max(limits_.snapshot_every, jobs / 4)) return;
   if (dependencies_.clock.Now() < not_before_) return;
   is_writing_ = true;
@@ -48,6 +48,7 @@ void Compactor::OnWritten(const SnapshotStamp& stamp, const absl::Status& writte
   store_.older_snapshot_sequence = store_.snapshot_sequence;
   store_.snapshot_sequence = stamp.sequence;
   store_.snapshot_at = stamp.wall;
+  dependencies_.on_written();
   if (std::exchange(is_removing_, true)) return;
   RemoveSlice();
 }

@@ -40,6 +40,8 @@ class Compactor {
     Journal& journal;
     SnapshotWriter* snapshots;
     std::function<void(const absl::Status&)> on_fatal;
+    // A snapshot is on disk.
+    std::function<void()> on_written;
   };
   struct Limits {
     // A snapshot is taken after this many records, or a quarter of the jobs if that is more.

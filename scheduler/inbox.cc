@@ -13,10 +13,9 @@ bool IsUserRequest(const Message& message) {
                         [](const BackupRequest&) { return true; },
                         [](const CancelRequest&) { return true; },
                         [](const MoveRequest&) { return true; },
+                        [](const ControlRequest&) { return true; },
                         [](const WhyRequest&) { return true; },
                         [](const UpdateMainJobRequest&) { return true; },
-                        [](const WaitRequest&) { return true; },
-                        [](const EndWait&) { return false; },
                         [](const AgentSaid&) { return false; },
                         [](const StreamEnded&) { return false; },
                     },
@@ -25,8 +24,14 @@ bool IsUserRequest(const Message& message) {
 
 namespace {
 
+// Of a verb for many jobs: an id is little beside a spec.
+constexpr size_t kControlsPerRequest = 16;
+
 // Many jobs in one message are as much work, and memory, as one by one.
 size_t RequestsIn(const Message& message) {
+  if (const auto* control = std::get_if<ControlRequest>(&message)) {
+    return control->jobs.size() / kControlsPerRequest + 1;
+  }
   if (const auto* many = std::get_if<SubmitManyRequest>(&message)) return many->jobs.size();
   return IsUserRequest(message) ? 1 : 0;
 }
@@ -54,6 +59,11 @@ std::vector<Message> Inbox::Take(size_t limit) {
     messages_.pop_front();
   }
   return batch;
+}
+
+size_t Inbox::requests() const {
+  absl::MutexLock lock(&mutex_);
+  return requests_;
 }
 
 bool Inbox::is_empty() const {

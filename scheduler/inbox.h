@@ -32,6 +32,8 @@ class Inbox {
   // The next messages in order, until they make up `limit`.
   std::vector<Message> Take(size_t limit);
   bool is_empty() const;
+  // Requests of users that wait.
+  size_t requests() const;
 
  private:
   const size_t requests_max_;

@@ -40,7 +40,6 @@ TEST(InboxTest, AgentsAreNeverRefused) {
   inbox.Push(Request(1));
   EXPECT_EQ(inbox.Push(StreamEnded{SessionId(1)}), Inbox::Pushed::kBehind);
   EXPECT_EQ(inbox.Push(AgentSaid{SessionId(1), AgentReported(), nullptr}), Inbox::Pushed::kBehind);
-  EXPECT_EQ(inbox.Push(EndWait{WaitId(1)}), Inbox::Pushed::kBehind);
 }
 
 TEST(InboxTest, ManyJobsInOneMessageCountAsMany) {

@@ -27,7 +27,19 @@ void Log(const JobSubmitted& e) {
                FormatBytes(e.spec.memory_bytes));
 }
 
-void Log(const CancelRequested& e) { spdlog::info("job_cancel_requested job={}", e.job); }
+void Log(const CancelRequested& e) {
+  spdlog::info("job_cancel_requested job={} why=\"{}\"", e.job, e.reason);
+}
+
+void Log(const JobHeld& e) { spdlog::info("job_held job={} why=\"{}\"", e.job, e.reason); }
+
+void Log(const JobReleased& e) { spdlog::info("job_released job={} why=\"{}\"", e.job, e.reason); }
+
+void Log(const RequeueRequested& e) {
+  spdlog::info("job_requeue_requested job={} why=\"{}\"", e.job, e.reason);
+}
+
+void Log(const StartExpired& e) { spdlog::info("job_start_expired job={}", e.job); }
 
 void Log(const MoveRequested& e) {
   spdlog::info("job_move_requested job={} node={} device={}", e.job, e.to.node, e.to.name);
@@ -65,6 +77,10 @@ void Log(const MainJobUpdated& e) {
 void Log(const HistoryDropped& e) {
   spdlog::info("history_dropped jobs={} first={} last={}", e.jobs.size(), e.jobs.front(),
                e.jobs.back());
+}
+
+void Log(const ArrayAdmitted& e) {
+  spdlog::info("array_admitted job={} first={} end={}", e.array, e.first, e.end);
 }
 
 void Log(const AgentRegistered& e) {

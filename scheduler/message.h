@@ -17,13 +17,11 @@
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "scheduler/core/event.h"
+#include "scheduler/core/job_control.h"
 #include "scheduler/core/why.h"
 #include "scheduler/journal/snapshot_frame.h"
 
 namespace pipefill::scheduler {
-
-// One call that waits for a job. Unique while schedulerd runs.
-using WaitId = Id<struct WaitTag, uint64_t>;
 
 struct Submission {
   JobId job;
@@ -63,6 +61,14 @@ struct MoveRequest {
   std::function<void(absl::Status)> answer;
 };
 
+// The verb for each of the jobs, in order.
+struct ControlRequest {
+  JobVerb verb = JobVerb::kCancel;
+  std::vector<JobId> jobs;
+  std::string reason;  // may be empty
+  std::function<void(std::vector<JobOutcome>)> answer;
+};
+
 // Why does the job wait? nullopt: it does not, or no plan has looked at it yet.
 struct WhyRequest {
   JobId job;
@@ -72,18 +78,6 @@ struct WhyRequest {
 struct UpdateMainJobRequest {
   MainJobChange change;  // checked
   std::function<void(absl::StatusOr<MainJobSettings>)> answer;
-};
-
-// Answered once the job is terminal.
-struct WaitRequest {
-  WaitId wait;
-  JobId job;
-  std::function<void(absl::Status)> answer;
-};
-
-// The caller has gone: the wait is answered with Cancelled, if it has not been answered yet.
-struct EndWait {
-  WaitId wait;
 };
 
 // Something that an agent said.
@@ -101,7 +95,7 @@ struct StreamEnded {
 
 using Message =
     std::variant<SubmitRequest, SubmitManyRequest, BackupRequest, CancelRequest, MoveRequest,
-                 WhyRequest, UpdateMainJobRequest, WaitRequest, EndWait, AgentSaid, StreamEnded>;
+                 ControlRequest, WhyRequest, UpdateMainJobRequest, AgentSaid, StreamEnded>;
 
 // Requests of users may be refused when too many wait; the rest is bounded by the number of
 // streams.

@@ -9,13 +9,20 @@
 #include "scheduler/core/job_forecast.h"
 #include "scheduler/core/move.h"
 #include "scheduler/journal/record.h"
+#include "scheduler/limits.h"
 #include "scheduler/log_event.h"
 
 namespace pipefill::scheduler {
 namespace {
 
-// After a plan that took t, the next one is at least this many t later.
+// After a plan whose making took t, the next one is at least this many t later.
 constexpr int kPlanRest = 4;
+// Tasks of arrays that become jobs before one plan.
+constexpr int64_t kAdmitMax = 10'000;
+constexpr absl::Duration kShortestRetryAfter = absl::Milliseconds(50);
+constexpr absl::Duration kLongestRetryAfter = absl::Seconds(5);
+// Parts of the agents that are kept alive one after the other.
+constexpr uint64_t kKeepAliveParts = 16;
 
 absl::Status StaleStream() {
   return absl::AbortedError("this stream is not the agent's current one; dial again");
@@ -29,14 +36,18 @@ SchedulerLoop::SchedulerLoop(const LoopDependencies& dependencies, const LoopLim
       limits_(limits),
       state_(std::move(state)),
       inbox_(limits.requests_max),
-      waiters_(limits.waiters_max),
       compactor_({.loop = dependencies.loop,
                   .clock = dependencies.clock,
                   .journal = dependencies.journal,
                   .snapshots = dependencies.snapshots,
-                  .on_fatal = dependencies.on_fatal},
+                  .on_fatal = dependencies.on_fatal,
+                  .on_written =
+                      [this] {
+                        if (!is_waiting()) Publish();
+                      }},
                  limits.compaction, store),
-      planner_(dependencies.policy) {}
+      planner_(dependencies.policy),
+      made_at_{dependencies.clock.Now(), dependencies.clock.WallNow()} {}
 
 void SchedulerLoop::Start() {
   is_plan_stale_ = true;
@@ -44,6 +55,7 @@ void SchedulerLoop::Start() {
   Publish();
   PlanIfDue();
   ArmDeadlineTimer();
+  ArmStartTimer();
   RunKeepAlive();
 }
 
@@ -63,8 +75,18 @@ absl::Status SchedulerLoop::Post(Message message) {
     case Inbox::Pushed::kRefused:
       break;
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      limits_.requests_max, " requests wait already, which is the limit; try again later"));
+  return LimitError({.name = "requests_max",
+                     .max = static_cast<int64_t>(limits_.requests_max),
+                     .what = "requests wait",
+                     .advice = "try again later",
+                     .retry_after = RetryAfter()});
+}
+
+absl::Duration SchedulerLoop::RetryAfter() const {
+  if (is_stalled_) return kLongestRetryAfter;
+  const auto batches = static_cast<int64_t>(inbox_.requests() / limits_.batch_max + 1);
+  return std::clamp(absl::Nanoseconds(batch_ns_.load()) * batches, kShortestRetryAfter,
+                    kLongestRetryAfter);
 }
 
 // --- Messages ---
@@ -75,8 +97,10 @@ void SchedulerLoop::RunBatch() {
   for (Message& message : inbox_.Take(limits_.batch_max)) {
     std::visit([this](auto& content) { Handle(std::move(content)); }, message);
   }
+  FailLateStarts();
   DropHistory();
   if (!Commit()) return;
+  batch_ns_ = (dependencies_.clock.Now() - time_.now) / absl::Nanoseconds(1);
   if (!inbox_.is_empty()) dependencies_.loop.Post([this] { RunBatch(); });
   PlanIfDue();
   ArmDeadlineTimer();
@@ -95,24 +119,10 @@ absl::StatusOr<Submission> SchedulerLoop::Submit(NewJob job) {
     if (known.has_value()) return Submission{*known, true};
   }
   RETURN_IF_ERROR(CheckSpace());
+  RETURN_IF_ERROR(CheckStart(job.spec));
   const JobId id = state_.next_job_id();
   RETURN_IF_ERROR(Admit(JobSubmitted{id, std::move(job.key), std::move(job.spec)}));
   return Submission{id, false};
-}
-
-void SchedulerLoop::Handle(CancelRequest request) {
-  absl::Status result = Cancel(request.job);
-  batch_.answers.push_back(
-      [answer = std::move(request.answer), result = std::move(result)] { answer(result); });
-}
-
-absl::Status SchedulerLoop::Cancel(JobId id) {
-  ASSIGN_OR_RETURN(const Job* job, state_.FindJob(id));
-  const bool is_repeated = job->phase == JobPhase::kStopping || job->phase == JobPhase::kCancelled;
-  if (is_repeated) return absl::OkStatus();
-  RETURN_IF_ERROR(Admit(CancelRequested{id}));
-  for (Action& action : ActionsForCancel(state_, id)) batch_.actions.push_back(std::move(action));
-  return absl::OkStatus();
 }
 
 void SchedulerLoop::Handle(MoveRequest request) {
@@ -130,8 +140,13 @@ absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
 }
 
 void SchedulerLoop::Handle(WhyRequest request) {
-  std::optional<WaitDetail> detail = DetailWaiting(planner_.planner(), *plan_, request.job,
-                                                   *state_.refusals().Snapshot(), time_.now);
+  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
+  std::optional<WaitDetail> detail;
+  // The planner may not have been told yet that a job is held.
+  if (job.ok() && !(*job)->is_held) {
+    detail = DetailWaiting(planner_.planner(), *plan_, request.job, *state_.refusals().Snapshot(),
+                           time_.now);
+  }
   batch_.answers.push_back(
       [answer = std::move(request.answer), detail = std::move(detail)] { answer(detail); });
 }
@@ -152,26 +167,6 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
     batch_.actions.push_back(std::move(action));
   }
   return updated.settings;
-}
-
-void SchedulerLoop::Handle(WaitRequest request) {
-  const absl::StatusOr<const Job*> job = state_.FindJob(request.job);
-  if (job.ok() && !IsTerminal((*job)->phase)) {
-    absl::Status added = waiters_.Add(request.wait, request.job, request.answer);
-    if (added.ok()) return;
-    batch_.answers.push_back([answer = std::move(request.answer), added] { answer(added); });
-    return;
-  }
-  batch_.answers.push_back(
-      [answer = std::move(request.answer), status = job.status()] { answer(status); });
-}
-
-void SchedulerLoop::Handle(EndWait request) {
-  Waiters::Answer answer = waiters_.Take(request.wait);
-  if (answer == nullptr) return;
-  batch_.answers.push_back([answer = std::move(answer)] {
-    answer(absl::CancelledError("the caller does not wait any more"));
-  });
 }
 
 void SchedulerLoop::Handle(AgentSaid said) {
@@ -233,8 +228,8 @@ absl::Status SchedulerLoop::Admit(const Event& event) {
   LogEvent(event);
   batch_.is_changed = true;
   is_plan_stale_ = true;
-  if (const auto* ended = std::get_if<AttemptEnded>(&event)) AnswerWaiters(ended->attempt.job);
-  if (const auto* cancel = std::get_if<CancelRequested>(&event)) AnswerWaiters(cancel->job);
+  // Whoever waits for an end sees it in the views.
+  state_.TakeEnded();
   return absl::OkStatus();
 }
 
@@ -243,17 +238,11 @@ void SchedulerLoop::Carry(Decision decision) {
   for (Action& action : decision.actions) batch_.actions.push_back(std::move(action));
 }
 
-void SchedulerLoop::AnswerWaiters(JobId id) {
-  if (!IsTerminal((*state_.FindJob(id))->phase)) return;
-  for (Waiters::Answer& answer : waiters_.TakeAll(id)) {
-    batch_.answers.push_back([answer = std::move(answer)] { answer(absl::OkStatus()); });
-  }
-}
-
 bool SchedulerLoop::Commit() {
   if (!WriteBatch()) return false;
   FinishBatch();
   compactor_.OnCommitted(state_);
+  ArmStartTimer();
   return true;
 }
 
@@ -313,15 +302,23 @@ Plan SchedulerLoop::MakePlan() {
 void SchedulerLoop::RunPlan() {
   const Instant start = dependencies_.clock.Now();
   time_ = {start, dependencies_.clock.WallNow()};
+  AdmitTasks();
   auto plan = std::make_shared<const Plan>(MakePlan());
+  const absl::Duration planning = dependencies_.clock.Now() - start;
   Carry(*plan);
   batch_.is_changed =
       batch_.is_changed || plan->numbers != plan_->numbers || plan->last_job != plan_->last_job;
   plan_ = std::move(plan);
   if (!Commit()) return;
-  const Instant end = dependencies_.clock.Now();
-  plan_not_before_ = end + (end - start) * kPlanRest;
+  // What the plan leads to is work that has to be done: it calls for no rest.
+  plan_not_before_ = dependencies_.clock.Now() + planning * kPlanRest;
   if (plan_->next_plan.has_value()) ArmPlanTimer(*plan_->next_plan);
+  // Placed tasks have made room for others of their array.
+  if (!state_.DueTasks(1).empty()) ArmPlanTimer(plan_not_before_);
+}
+
+void SchedulerLoop::AdmitTasks() {
+  for (const ArrayAdmitted& admitted : state_.DueTasks(kAdmitMax)) CHECK(Admit(admitted).ok());
 }
 
 void SchedulerLoop::Carry(const Plan& plan) {
@@ -367,10 +364,16 @@ void SchedulerLoop::RunKeepAlive() {
   const Instant now = dependencies_.clock.Now();
   // While the loop is stalled it hears nobody, and so may keep nobody alive.
   if (!is_stalled_) {
-    for (const std::string& node : state_.HeardNodes(now)) Send(KeepAgentAlive{node});
-    RunHousekeeping();
+    for (const auto& [name, node] : state_.nodes().nodes()) {
+      const bool has_turn =
+          node->is_connected() && node->session->value() % kKeepAliveParts == keep_alive_part_;
+      if (has_turn && state_.IsHeard(*node, now)) Send(KeepAgentAlive{name});
+    }
+    if (keep_alive_part_ == 0) RunHousekeeping();
   }
-  dependencies_.loop.PostAt(now + limits_.keep_alive_period, [this] { RunKeepAlive(); });
+  keep_alive_part_ = (keep_alive_part_ + 1) % kKeepAliveParts;
+  dependencies_.loop.PostAt(now + limits_.keep_alive_period / kKeepAliveParts,
+                            [this] { RunKeepAlive(); });
 }
 
 void SchedulerLoop::RunDeadlines() {

@@ -36,7 +36,6 @@
 #include "scheduler/journal/journal.h"
 #include "scheduler/message.h"
 #include "scheduler/view_board.h"
-#include "scheduler/waiters.h"
 
 namespace pipefill::scheduler {
 
@@ -58,9 +57,8 @@ struct LoopDependencies {
 
 struct LoopLimits {
   size_t requests_max = 10'000;  // requests of users that wait for the loop
-  size_t waiters_max = 10'000;   // calls that wait for a job
   size_t batch_max = 1'024;      // messages that share a sync
-  // How often agents hear something, if only that schedulerd is there.
+  // How often agents hear something, if only that schedulerd is there; not all at the same time.
   absl::Duration keep_alive_period = absl::Seconds(3);
   // How often a batch is tried again while the disk is full.
   absl::Duration full_disk_pause = absl::Milliseconds(500);
@@ -80,6 +78,9 @@ class SchedulerLoop {
   // Thread-safe. ResourceExhausted if too many requests wait; the message is then dropped.
   absl::Status Post(Message message);
 
+  // Thread-safe. Requests of users that wait.
+  int64_t requests() const { return static_cast<int64_t>(inbox_.requests()); }
+
   // Thread-safe. Whether the disk is full: nothing is decided or answered until there is space.
   bool is_stalled() const { return is_stalled_; }
 
@@ -95,16 +96,17 @@ class SchedulerLoop {
     std::optional<absl::Status> space;
   };
 
+  // When there is room for another request, as far as the last batch tells.
+  absl::Duration RetryAfter() const;
   void RunBatch();
   void Handle(SubmitRequest request);
   void Handle(SubmitManyRequest request);
   void Handle(BackupRequest request);
   void Handle(CancelRequest request);
   void Handle(MoveRequest request);
+  void Handle(ControlRequest request);
   void Handle(WhyRequest request);
   void Handle(UpdateMainJobRequest request);
-  void Handle(WaitRequest request);
-  void Handle(EndWait request);
   void Handle(AgentSaid said);
   void Handle(StreamEnded ended);
   void HandleAgent(SessionId session, AgentRegistered hello);
@@ -117,17 +119,24 @@ class SchedulerLoop {
   // Whether all of `jobs` would be taken one after the other.
   absl::Status CheckMany(const std::vector<NewJob>& jobs);
   absl::Status CheckSpace();
-  absl::Status Cancel(JobId job);
+  // Whether the job could still start in time.
+  absl::Status CheckStart(const JobSpec& spec) const;
+  // The outcome of a verb for one job; carries it out.
+  JobOutcome Control(JobId job, JobVerb verb, const std::string& reason);
+  // Of a task that is no job yet; `not_found`: if it is none.
+  JobOutcome CancelLaterTask(JobId job, const absl::Status& not_found);
   absl::Status MoveJob(const MoveRequest& request);
   absl::StatusOr<MainJobSettings> Update(const MainJobChange& change);
   // Checks and applies; what must be written or answered is added to the batch.
   absl::Status Admit(const Event& event);
   // Admits events that cannot be refused.
   void Carry(Decision decision);
-  void AnswerWaiters(JobId job);
 
   // Takes ended jobs that are too old or too many out of the history.
   void DropHistory();
+  // Fails jobs that were to have started by now.
+  void FailLateStarts();
+  void ArmStartTimer();
 
   // Makes the batch durable, publishes, acts, answers. False if nothing more may be done now: the
   // disk is full, or the journal failed.
@@ -144,10 +153,13 @@ class SchedulerLoop {
   // Plans if something has changed, but so that planning takes at most a fifth of the loop's time.
   void PlanIfDue();
   void RunPlan();
+  // Makes jobs of the tasks that a plan may place.
+  void AdmitTasks();
   Plan MakePlan();
   void Carry(const Plan& plan);
   void ArmPlanTimer(Instant at);
-  // Tells agents that were heard of lately that schedulerd is there. Looks at the disk and at the
+  // Tells a part of the agents that were heard of lately that schedulerd is there: with thousands
+  // of them the loop would stand still for long. Once in a period, looks at the disk and at the
   // history as well.
   void RunKeepAlive();
   void RunHousekeeping();
@@ -159,18 +171,22 @@ class SchedulerLoop {
   const LoopLimits limits_;
   ClusterState state_;
   Inbox inbox_;
-  Waiters waiters_;
   Compactor compactor_;
   ClusterPlanner planner_;
   absl::Status policy_error_;
   Batch batch_;
   EventTime time_;  // of the batch
+  // When the loop was made: the history's age counts from there by the clock that never jumps.
+  const EventTime made_at_;
   std::shared_ptr<const Plan> plan_ = std::make_shared<const Plan>();
   bool is_plan_stale_ = false;
   Instant plan_not_before_;
   Loop::TimerId plan_timer_ = 0;  // 0 = none
   Instant plan_timer_at_;
   Loop::TimerId deadline_timer_ = 0;  // 0 = none
+  Loop::TimerId start_timer_ = 0;     // 0 = none
+  Instant start_timer_at_;
+  uint64_t keep_alive_part_ = 0;
   // After a stall: who is alive has been heard by then.
   Instant no_deadline_before_;
   std::string refusing_text_;  // why new jobs are refused; empty = they are not
@@ -178,6 +194,7 @@ class SchedulerLoop {
   bool is_halted_ = false;
   // Read by Post as well.
   std::atomic<bool> is_stalled_ = false;
+  std::atomic<int64_t> batch_ns_ = 0;  // how long the last one took
 };
 
 }  // namespace pipefill::scheduler

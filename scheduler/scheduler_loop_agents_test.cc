@@ -1,6 +1,11 @@
 // What the loop makes of agents: stale and repeated news, silence, returns, restarts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 #include "scheduler/testing/loop_fixture.h"
 
 namespace pipefill::scheduler {
@@ -53,6 +58,27 @@ TEST_F(SchedulerLoopTest, ReportsKeepAgentAlive) {
   PassReporting(60);
   EXPECT_EQ(Get(1).phase, JobPhase::kStarting);
   EXPECT_TRUE(agents_.closed_.empty());
+}
+
+TEST_F(SchedulerLoopTest, AgentsAreKeptAliveEachPeriodButNotAllAtOnce) {
+  constexpr uint64_t kAgents = 64;
+  for (uint64_t session = 1; session <= kAgents; ++session) {
+    const std::string node = absl::StrCat("node-", session);
+    Say(session, HelloFrom(node, session, {FilledDevice(node, "cpu0")}));
+  }
+  std::map<std::string, int> times_by_node;
+  size_t at_once = 0;
+  const Instant end = time_->Now() + limits_.keep_alive_period;
+  while (time_->Now() < end) {
+    const size_t before = agents_.All<KeepAgentAlive>().size();
+    time_->AdvanceBy(absl::Milliseconds(1));
+    const auto all = agents_.All<KeepAgentAlive>();
+    at_once = std::max(at_once, all.size() - before);
+    for (size_t i = before; i < all.size(); ++i) ++times_by_node[all[i].node];
+  }
+  EXPECT_EQ(times_by_node.size(), kAgents);
+  for (const auto& [node, times] : times_by_node) EXPECT_EQ(times, 1) << node;
+  EXPECT_EQ(at_once, kAgents / 16);
 }
 
 TEST_F(SchedulerLoopTest, OnlyHeardAgentsAreKeptAlive) {

@@ -1,4 +1,5 @@
 // The loop and its store: many jobs at once, full disks, the history, backups.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,6 +58,7 @@ absl::Status SchedulerLoop::CheckMany(const std::vector<NewJob>& jobs) {
     }
     ++new_jobs;
     absl::Status fits = state_.CheckSpec(job.spec);
+    fits.Update(CheckStart(job.spec));
     fits.Update(
         state_.tenants().CheckSubmission(job.spec.tenant, ++jobs_by_tenant[job.spec.tenant]));
     if (!fits.ok()) return WithContext(fits, place);
@@ -123,6 +125,7 @@ StoreView SchedulerLoop::CurrentStore() const {
 
 void SchedulerLoop::RunHousekeeping() {
   time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
+  FailLateStarts();
   DropHistory();
   const std::string refusing_text(CheckSpace().message());
   if (refusing_text != refusing_text_) {
@@ -135,7 +138,10 @@ void SchedulerLoop::RunHousekeeping() {
 }
 
 void SchedulerLoop::DropHistory() {
-  const std::vector<JobId> expired = state_.ExpiredJobs(time_.wall, kDropMax);
+  // A wall clock that is set must not make ends look old: forward, those from before; back, those
+  // from then on.
+  const absl::Time wall = std::min(time_.wall, made_at_.wall + (time_.now - made_at_.now));
+  const std::vector<JobId> expired = state_.ExpiredJobs(wall, kDropMax);
   if (!expired.empty()) CHECK(Admit(HistoryDropped{expired}).ok());
 }
 

@@ -214,6 +214,30 @@ TEST_F(SchedulerLoopStoreTest, OldJobsLeaveTheHistory) {
   EXPECT_EQ(Get(2).phase, JobPhase::kPending);
 }
 
+TEST_F(SchedulerLoopStoreTest, WallClockThatIsSetForwardDropsNoHistory) {
+  cluster_limits_.history_keep = absl::Hours(1);
+  StartWith(/*snapshot_every=*/1'000);
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(Cancel(1).ok());
+  time_->JumpWall(absl::Hours(24));
+  time_->AdvanceBy(absl::Minutes(59));
+  EXPECT_EQ(board_.Latest()->jobs.size(), 1);
+  time_->AdvanceBy(absl::Minutes(2));
+  EXPECT_EQ(board_.Latest()->jobs.size(), 0);
+}
+
+TEST_F(SchedulerLoopStoreTest, WallClockThatIsSetBackDropsNoHistory) {
+  cluster_limits_.history_keep = absl::Hours(1);
+  StartWith(/*snapshot_every=*/1'000);
+  time_->JumpWall(absl::Hours(-24));
+  ASSERT_TRUE(Submit().ok());
+  ASSERT_TRUE(Cancel(1).ok());
+  time_->AdvanceBy(absl::Minutes(59));
+  EXPECT_EQ(board_.Latest()->jobs.size(), 1);
+  time_->AdvanceBy(absl::Minutes(2));
+  EXPECT_EQ(board_.Latest()->jobs.size(), 0);
+}
+
 TEST_F(SchedulerLoopStoreTest, ManyJobsAreOneWrite) {
   const int before = journal_.appends();
   const auto submitted = SubmitMany(

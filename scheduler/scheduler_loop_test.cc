@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/retry_after.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/testing/loop_fixture.h"
 
@@ -232,7 +233,8 @@ TEST_F(SchedulerLoopTest, TooManyRequestsAreRefusedWithTheLimit) {
   ASSERT_TRUE(loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}}).ok());
   const absl::Status status = loop_->Post(CancelRequest{JobId(1), [](absl::Status) {}});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("2 requests wait already"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("requests_max: 2 requests wait already"));
+  EXPECT_EQ(RetryAfterOf(status), absl::Milliseconds(50));
 }
 
 TEST_F(SchedulerLoopTest, MessagesBeyondOneBatchComeInTheNext) {
@@ -246,50 +248,6 @@ TEST_F(SchedulerLoopTest, MessagesBeyondOneBatchComeInTheNext) {
   time_->RunReady();
   EXPECT_EQ(answered, 5);
   EXPECT_EQ(journal_.appends(), 3);
-}
-
-// --- Wait ---
-
-TEST_F(SchedulerLoopTest, WaitIsAnsweredWhenTheJobEndsAndNotBefore) {
-  DialIn(1);
-  ASSERT_TRUE(Submit().ok());
-  int answers = 0;
-  ASSERT_TRUE(loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status) { ++answers; }}).ok());
-  Say(1, AttemptStarted{LastLaunched()});
-  EXPECT_EQ(answers, 0);
-  Say(1, ExitOf(LastLaunched(), 0));
-  EXPECT_EQ(answers, 1);
-}
-
-TEST_F(SchedulerLoopTest, WaitForEndedJobIsAnsweredAtOnce) {
-  ASSERT_TRUE(Submit().ok());
-  ASSERT_TRUE(Cancel(1).ok());
-  absl::Status result = absl::UnknownError("not answered");
-  ASSERT_TRUE(
-      loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status s) { result = s; }}).ok());
-  time_->RunReady();
-  EXPECT_TRUE(result.ok());
-}
-
-TEST_F(SchedulerLoopTest, WaitForUnknownJobIsNotFound) {
-  absl::Status result;
-  ASSERT_TRUE(
-      loop_->Post(WaitRequest{WaitId(1), JobId(9), [&](absl::Status s) { result = s; }}).ok());
-  time_->RunReady();
-  EXPECT_EQ(result.code(), absl::StatusCode::kNotFound);
-}
-
-TEST_F(SchedulerLoopTest, WaitWhoseCallerLeftIsAnsweredOnce) {
-  ASSERT_TRUE(Submit().ok());
-  std::vector<absl::Status> results;
-  ASSERT_TRUE(
-      loop_->Post(WaitRequest{WaitId(1), JobId(1), [&](absl::Status s) { results.push_back(s); }})
-          .ok());
-  ASSERT_TRUE(loop_->Post(EndWait{WaitId(1)}).ok());
-  time_->RunReady();
-  ASSERT_TRUE(Cancel(1).ok());
-  ASSERT_EQ(results.size(), 1U);
-  EXPECT_EQ(results[0].code(), absl::StatusCode::kCancelled);
 }
 
 // --- Placement ---

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/environment.h"
 #include "common/exit_code.h"
 #include "common/files.h"
 #include "common/log.h"
@@ -25,17 +26,20 @@
 #include "scheduler/service/agent_service.h"
 #include "scheduler/service/scheduler_service.h"
 #include "scheduler/settings.h"
+#include "scheduler/watch/watch_hub.h"
 
 namespace pipefill {
 namespace {
 
 using scheduler::Settings;
 
-constexpr int kMessageBytesMax = 4 << 20;
-constexpr size_t kContentQuestionsMax = 1024;
-// Breaks a stream whose other side has vanished without a word.
-constexpr int kKeepAliveMs = 10'000;
+// A report of one device and four bubbles has 1.4 KiB; more is read when more comes.
+constexpr int kReadBytes = 2 << 10;
+// Breaks a stream whose other side has vanished without a word. Agents are given up sooner.
+constexpr int kKeepAliveMs = 30'000;
 constexpr int kKeepAliveTimeoutMs = 10'000;
+// Digits of the name of a run.
+constexpr size_t kBootLength = 16;
 
 scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   scheduler::ClusterLimits limits;
@@ -48,6 +52,8 @@ scheduler::ClusterLimits LimitsOf(const Settings& settings) {
   limits.fair_half_life = settings.fair_half_life;
   limits.refusals = settings.refusals;
   limits.eviction_hold = settings.eviction_hold;
+  limits.array_window = settings.array_window;
+  limits.array_history_max = settings.array_history_max;
   return limits;
 }
 
@@ -55,12 +61,14 @@ scheduler::LoopLimits LoopLimitsOf(const Settings& settings) {
   scheduler::LoopLimits limits;
   limits.keep_alive_period = settings.agent_lease / 3;
   limits.compaction.snapshot_every = settings.snapshot_every;
+  limits.requests_max = static_cast<size_t>(settings.limits.requests_max);
   return limits;
 }
 
 scheduler::AgentTerms TermsOf(const Settings& settings) {
   scheduler::AgentTerms terms;
   terms.lease = settings.agent_lease;
+  terms.report_period = settings.report_period;
   return terms;
 }
 
@@ -92,8 +100,9 @@ struct Listening {
   std::string address;
 };
 
-absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* users,
+absl::StatusOr<Listening> Listen(const Settings& settings, grpc::Service* users,
                                  grpc::Service* agents) {
+  const std::string& address = settings.listen;
   gpr_set_log_function(LogForGrpc);
   grpc::EnableDefaultHealthCheckService(true);
   int port = 0;
@@ -101,14 +110,21 @@ absl::StatusOr<Listening> Listen(const std::string& address, grpc::Service* user
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(users);
   builder.RegisterService(agents);
-  builder.SetMaxReceiveMessageSize(kMessageBytesMax);
-  builder.SetMaxSendMessageSize(kMessageBytesMax);
+  const auto message_max_bytes = static_cast<int>(settings.limits.message_max_bytes);
+  builder.SetMaxReceiveMessageSize(message_max_bytes);
+  builder.SetMaxSendMessageSize(message_max_bytes);
   // Without this a second schedulerd would share the port instead of failing.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 1'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // Messages are small: asking for the bandwidth would cost a ping for nearly each of them.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // What each of thousands of connections holds while it waits: a buffer for the next message, and
+  // a record of itself that nobody reads.
+  builder.AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
   Listening listening;
   listening.server = builder.BuildAndStart();
   if (listening.server == nullptr || port == 0) {
@@ -134,9 +150,12 @@ struct Server::Parts {
         policy(*MakePolicyByName(settings.policy, ReadFile)),
         fallback(*MakePolicyByName(settings.fallback_policy, ReadFile)),
         events(EventLoop::Create()),
+        edge(EventLoop::Create()),
         snapshot_thread(snapshots),
+        board([this] { watch.OnPublished(); }),
+        watch({dependencies.clock, *edge, board}, settings.limits),
         streams(TermsOf(settings)),
-        relay(kContentQuestionsMax),
+        relay(settings.limits.questions_max),
         loop({.loop = *events,
               .clock = dependencies.clock,
               .journal = *journal,
@@ -151,15 +170,18 @@ struct Server::Parts {
              {.snapshot_sequence = recovered.snapshot_sequence,
               .older_snapshot_sequence = recovered.older_snapshot_sequence,
               .snapshot_at = recovered.snapshot_at}),
-        users({dependencies.clock, *events, loop, board, streams, relay},
+        users({dependencies.clock, *edge, loop, board, watch, streams, relay},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
                           .spec_max_bytes = settings.spec_max_bytes,
-                          .default_min_runtime = settings.min_runtime},
+                          .default_min_runtime = settings.min_runtime,
+                          .array_tasks_max = settings.array_tasks_max},
+               .room = settings.limits,
                .version = kVersion,
                .policy = settings.policy,
                .history_keep = settings.history_keep,
-               .history_jobs_max = settings.history_jobs_max}),
-        agents({loop, streams, relay}) {}
+               .history_jobs_max = settings.history_jobs_max,
+               .boot = RandomToken().substr(0, kBootLength)}),
+        agents({loop, streams, relay}, settings.limits.agents_max) {}
 
   const Settings settings;
   const std::unique_ptr<scheduler::SqliteJournal> journal;
@@ -168,16 +190,20 @@ struct Server::Parts {
   const std::unique_ptr<Policy> policy;
   const std::unique_ptr<Policy> fallback;
   const std::unique_ptr<EventLoop> events;
+  // Of watches, and of timers for calls: what must go on while the scheduler loop is busy.
+  const std::unique_ptr<EventLoop> edge;
   // Posts to `events`.
   scheduler::SnapshotThread snapshot_thread;
   scheduler::ViewBoard board;
+  scheduler::WatchHub watch;
   scheduler::AgentStreams streams;
   scheduler::ContentRelay relay;
   scheduler::SchedulerLoop loop;
   scheduler::SchedulerService users;
   scheduler::AgentService agents;
-  // Runs `events`.
+  // Run `events` and `edge`.
   std::unique_ptr<OwnerThread> thread;
+  std::unique_ptr<OwnerThread> edge_thread;
   Listening listening;
 };
 
@@ -202,7 +228,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Create(const v1::SchedulerConfig
   Parts& made = *server->parts_;
   made.loop.Start();
   made.thread = std::make_unique<OwnerThread>("scheduler", [&made] { made.events->Run(); });
-  ASSIGN_OR_RETURN(made.listening, Listen(settings.listen, &made.users, &made.agents));
+  made.edge_thread = std::make_unique<OwnerThread>("edge", [&made] { made.edge->Run(); });
+  ASSIGN_OR_RETURN(made.listening, Listen(settings, &made.users, &made.agents));
   spdlog::info("serving address={} policy={}", made.listening.address, settings.policy);
   if (!settings.address_file.empty()) {
     RETURN_IF_ERROR(WriteFileAtomically(settings.address_file, made.listening.address + "\n"));
@@ -231,6 +258,10 @@ void Server::Shutdown() {
   if (parts_->thread != nullptr) {
     parts_->events->Stop();
     parts_->thread = nullptr;
+  }
+  if (parts_->edge_thread != nullptr) {
+    parts_->edge->Stop();
+    parts_->edge_thread = nullptr;
   }
 }
 

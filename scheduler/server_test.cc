@@ -17,101 +17,12 @@
 #include "common/owner_thread.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/testing/scripted_agent.h"
+#include "scheduler/testing/server_fixture.h"
 
 namespace pipefill::scheduler {
 namespace {
 
 using testing::HasSubstr;
-
-class ServerTest : public testing::Test {
- protected:
-  ServerTest() : folder_(std::filesystem::path(testing::TempDir()) / NameOfTest()) {
-    std::filesystem::remove_all(folder_);
-    config_.set_listen("127.0.0.1:0");
-    config_.set_state_dir((folder_ / "state").string());
-    Start();
-  }
-
-  ~ServerTest() override {
-    server_ = nullptr;
-    std::filesystem::remove_all(folder_);
-  }
-
-  static std::string NameOfTest() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-
-  void Start() {
-    auto server = Server::Create(config_, {SystemClock()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    users_ = v1::SchedulerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-  }
-
-  void Restart() {
-    server_ = nullptr;
-    Start();
-  }
-
-  // A call with a deadline; returns its status.
-  template <typename Request, typename Response>
-  grpc::Status Call(grpc::Status (v1::SchedulerService::Stub::*method)(grpc::ClientContext*,
-                                                                       const Request&, Response*),
-                    const Request& request, Response* response) {
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    return (users_.get()->*method)(&context, request, response);
-  }
-
-  static v1::SubmitJobRequest RequestFor(const std::string& program, const std::string& key = "") {
-    v1::SubmitJobRequest request;
-    request.mutable_spec()->add_command(program);
-    request.set_key(key);
-    return request;
-  }
-
-  // Submits `program` and returns the id.
-  int64_t Submit(const std::string& program, const std::string& key = "") {
-    v1::SubmitJobResponse response;
-    const grpc::Status status =
-        Call(&v1::SchedulerService::Stub::SubmitJob, RequestFor(program, key), &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.job_id();
-  }
-
-  v1::Job Get(int64_t id) {
-    v1::GetJobRequest request;
-    request.set_job_id(id);
-    v1::Job job;
-    const grpc::Status status = Call(&v1::SchedulerService::Stub::GetJob, request, &job);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return job;
-  }
-
-  grpc::Status Cancel(int64_t id, v1::Job* job) {
-    v1::CancelJobRequest request;
-    request.set_job_id(id);
-    return Call(&v1::SchedulerService::Stub::CancelJob, request, job);
-  }
-
-  // Waits for the launch of the next attempt, and lets it start.
-  static v1::AttemptKey StartNext(ScriptedAgent& agent) {
-    const auto command = agent.NextCommand();
-    if (!command.has_value() || !command->has_launch()) {
-      ADD_FAILURE() << "no launch";
-      return {};
-    }
-    agent.SendStarted(command->launch().key());
-    EXPECT_TRUE(agent.Settle());
-    return command->launch().key();
-  }
-
-  const std::filesystem::path folder_;
-  v1::SchedulerConfig config_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<v1::SchedulerService::Stub> users_;
-};
 
 TEST_F(ServerTest, JobGoesFromSubmissionThroughAgentToItsEnd) {
   ScriptedAgent agent(server_->address(), {});
@@ -134,6 +45,43 @@ TEST_F(ServerTest, JobGoesFromSubmissionThroughAgentToItsEnd) {
   EXPECT_EQ(acknowledged->end_acknowledged().key().fence(), key.fence());
   EXPECT_EQ(Get(id).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(Get(id).attempts(0).progress().units(), 12);
+}
+
+TEST_F(ServerTest, ArrayIsOneLineAndItsTasksAreListedByItsId) {
+  ScriptedAgent agent(server_->address(), {});
+  v1::SubmitJobRequest request = RequestFor("/bin/true");
+  request.mutable_spec()->mutable_array()->set_throttle(1);
+  v1::IndexRange* range = request.mutable_spec()->mutable_array()->add_ranges();
+  range->set_first(5);
+  range->set_last(7);
+  v1::SubmitJobResponse submitted;
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::SubmitJob, request, &submitted).ok());
+  const auto launch = agent.NextCommand();
+  ASSERT_TRUE(launch.has_value() && launch->has_launch());
+  EXPECT_EQ(launch->launch().spec().env().at("PIPEFILL_ARRAY_INDEX"), "5");
+  agent.SendStarted(launch->launch().key());
+  ASSERT_TRUE(agent.Settle());
+  Restart();
+
+  v1::ListJobsRequest list;
+  v1::ListJobsResponse response;
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, list, &response).ok());
+  ASSERT_EQ(response.jobs_size(), 1);
+  EXPECT_EQ(response.jobs(0).state(), v1::JOB_STATE_RUNNING);
+  EXPECT_EQ(response.jobs(0).array().running(), 1);
+  EXPECT_EQ(response.jobs(0).array().later(), 2);
+  list.set_array_id(submitted.job_id());
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::ListJobs, list, &response).ok());
+  ASSERT_EQ(response.jobs_size(), 1);
+  EXPECT_EQ(response.jobs(0).array_index(), 5);
+
+  const v1::Job later = Get(submitted.job_id() + 3);
+  EXPECT_EQ(later.array_index(), 7);
+  EXPECT_EQ(later.pending_reason(), v1::PENDING_REASON_ARRAY_THROTTLE);
+  v1::Job cancelled;
+  ASSERT_TRUE(Cancel(later.id(), &cancelled).ok());
+  EXPECT_EQ(cancelled.state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(Get(submitted.job_id()).array().cancelled(), 1);
 }
 
 // --- Users ---
@@ -455,52 +403,6 @@ TEST_F(ServerTest, JobThatNeverStartedHasNoLog) {
   v1::ReadContentResponse response;
   EXPECT_EQ(Call(&v1::SchedulerService::Stub::ReadContent, request, &response).error_code(),
             grpc::StatusCode::NOT_FOUND);
-}
-
-// --- Agents ---
-
-TEST_F(ServerTest, SecondAgentOfTheSameNameIsRefused) {
-  ScriptedAgent first(server_->address(), {});
-  ASSERT_TRUE(first.Settle());
-  ScriptedAgent::Options options;
-  options.boot_id = "boot-2";
-  ScriptedAgent second(server_->address(), options);
-  const grpc::Status status = second.WaitForEnd();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(status.error_message(), HasSubstr("another agent with the node name a"));
-  EXPECT_TRUE(first.Settle());
-}
-
-TEST_F(ServerTest, NewStreamOfTheSameAgentEndsTheOld) {
-  ScriptedAgent first(server_->address(), {});
-  ASSERT_TRUE(first.Settle());
-  ScriptedAgent second(server_->address(), {});
-  EXPECT_EQ(first.WaitForEnd().error_code(), grpc::StatusCode::ABORTED);
-  EXPECT_TRUE(second.Settle());
-}
-
-TEST_F(ServerTest, RestartedAgentTakesItsNameOnceItsStreamIsBroken) {
-  {
-    ScriptedAgent first(server_->address(), {});
-    ASSERT_TRUE(first.Settle());
-  }
-  ScriptedAgent::Options options;
-  options.boot_id = "boot-2";
-  // The server may hear of the broken stream after the new hello: agents dial again then.
-  bool is_in = false;
-  while (!is_in) {
-    ScriptedAgent second(server_->address(), options);
-    is_in = second.Settle();
-  }
-}
-
-TEST_F(ServerTest, BadHelloEndsTheStreamWithTheField) {
-  ScriptedAgent::Options options;
-  options.node = "not a name";
-  ScriptedAgent agent(server_->address(), options);
-  const grpc::Status status = agent.WaitForEnd();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("node: "));
 }
 
 // --- Restart ---

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -10,6 +11,7 @@
 #include "common/quantity.h"
 #include "common/status.h"
 #include "planner/policies/by_name.h"
+#include "scheduler/core/array.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -58,20 +60,32 @@ absl::Status CheckListen(const std::string& listen) {
                           "no TLS; use 127.0.0.1"));
 }
 
-// Agents report once a second; three reports may be late before anything comes of it.
+// With reports every second, three may be late before anything comes of it; with rarer ones, one by
+// kReportSlack.
 constexpr absl::Duration kSilenceMin = absl::Seconds(3);
+constexpr int64_t kMessageLeast = int64_t{64} << 10;
+constexpr int64_t kMessageMost = int64_t{64} << 20;
+constexpr int64_t kCountMost = 10'000'000;
+constexpr absl::Duration kReportSlack = absl::Seconds(1);
+constexpr absl::Duration kReportPeriodMax = absl::Minutes(1);
 
 absl::Status CheckTimes(const Settings& settings) {
+  if (settings.report_period < absl::Seconds(1) || settings.report_period > kReportPeriodMax) {
+    return Bad("report_period",
+               absl::StrCat(pipefill::FormatDuration(settings.report_period), " is not 1s..1m"));
+  }
   if (settings.agent_lease < kSilenceMin) {
     return Bad("agent_lease", absl::StrCat(pipefill::FormatDuration(settings.agent_lease),
                                            " is less than 3s, which is too little for a busy "
                                            "network"));
   }
-  if (settings.agent_lost_after - settings.agent_lease >= kSilenceMin) return absl::OkStatus();
+  const absl::Duration least = std::max(kSilenceMin, settings.report_period + kReportSlack);
+  if (settings.agent_lost_after - settings.agent_lease >= least) return absl::OkStatus();
   return Bad("agent_lost_after",
-             absl::StrCat(pipefill::FormatDuration(settings.agent_lost_after),
-                          " must be at least 3s more than agent_lease, ",
-                          pipefill::FormatDuration(settings.agent_lease),
+             absl::StrCat(pipefill::FormatDuration(settings.agent_lost_after), " must be at least ",
+                          pipefill::FormatDuration(least), " more than agent_lease, ",
+                          pipefill::FormatDuration(settings.agent_lease), ", with reports every ",
+                          pipefill::FormatDuration(settings.report_period),
                           ": an agent parks its tasks before they are placed elsewhere"));
 }
 
@@ -94,6 +108,42 @@ absl::Status ReadStore(const v1::SchedulerConfig& config, Settings* settings) {
   return Bad("history_jobs_max",
              absl::StrCat(settings->history_jobs_max, " leaves no room for new jobs in jobs_max, ",
                           settings->jobs_max));
+}
+
+absl::Status ReadArrays(const v1::SchedulerConfig& config, Settings* settings) {
+  RETURN_IF_ERROR(
+      ReadCount("array_tasks_max", config.array_tasks_max(), &settings->array_tasks_max));
+  RETURN_IF_ERROR(ReadCount("array_window", config.array_window(), &settings->array_window));
+  RETURN_IF_ERROR(
+      ReadCount("array_history_max", config.array_history_max(), &settings->array_history_max));
+  if (settings->array_tasks_max <= kArrayTasksCap) return absl::OkStatus();
+  return Bad("array_tasks_max", absl::StrCat("is at most ", kArrayTasksCap));
+}
+
+absl::Status ReadLimits(const v1::SchedulerConfig& config, Limits* limits) {
+  RETURN_IF_ERROR(ReadBytes("message_max", config.message_max(), &limits->message_max_bytes));
+  if (limits->message_max_bytes < kMessageLeast || limits->message_max_bytes > kMessageMost) {
+    return Bad("message_max", "is not in 64KiB..64MiB");
+  }
+  const std::tuple<absl::string_view, int64_t, int64_t*> counts[] = {
+      {"requests_max", config.requests_max(), &limits->requests_max},
+      {"waits_max", config.waits_max(), &limits->waits_max},
+      {"watchers_max", config.watchers_max(), &limits->watchers_max},
+      {"watchers_per_peer_max", config.watchers_per_peer_max(), &limits->watchers_per_peer_max},
+      {"agents_max", config.agents_max(), &limits->agents_max},
+      {"backups_max", config.backups_max(), &limits->backups_max},
+      {"page_max", config.page_max(), &limits->page_max},
+      {"ids_max", config.ids_max(), &limits->ids_max},
+      {"questions_max", config.questions_max(), &limits->questions_max},
+      {"watch_log_max", config.watch_log_max(), &limits->watch_log_max},
+  };
+  for (const auto& [field, from, to] : counts) {
+    RETURN_IF_ERROR(ReadCount(field, from, to));
+    if (*to > kCountMost) return Bad(field, absl::StrCat("is more than ", kCountMost));
+  }
+  if (limits->ids_max <= limits->requests_max) return absl::OkStatus();
+  return Bad("ids_max", absl::StrCat(limits->ids_max, " jobs of one call would never have room in ",
+                                     "requests_max, ", limits->requests_max));
 }
 
 absl::Status CheckLogLevel(const std::string& level) {
@@ -177,8 +227,13 @@ absl::StatusOr<Settings> ReadSettings(const v1::SchedulerConfig& config, const R
   RETURN_IF_ERROR(ReadDuration("agent_lease", config.agent_lease(), &settings.agent_lease));
   RETURN_IF_ERROR(
       ReadDuration("agent_lost_after", config.agent_lost_after(), &settings.agent_lost_after));
+  RETURN_IF_ERROR(ReadDuration("report_period", config.report_period(), &settings.report_period));
   RETURN_IF_ERROR(ReadStore(config, &settings));
-  if (settings.spec_max_bytes > (int64_t{2} << 20)) return Bad("spec_max", "is at most 2MiB");
+  RETURN_IF_ERROR(ReadArrays(config, &settings));
+  RETURN_IF_ERROR(ReadLimits(config, &settings.limits));
+  if (settings.spec_max_bytes > settings.limits.message_max_bytes / 2) {
+    return Bad("spec_max", "is at most half of message_max");
+  }
   RETURN_IF_ERROR(CheckListen(settings.listen));
   RETURN_IF_ERROR(CheckTimes(settings));
   RETURN_IF_ERROR(CheckLogLevel(settings.log_level));

@@ -14,6 +14,7 @@
 #include "proto/config.pb.h"
 #include "scheduler/core/refusal_table.h"
 #include "scheduler/core/tenant_table.h"
+#include "scheduler/limits.h"
 
 namespace pipefill::scheduler {
 
@@ -25,6 +26,7 @@ struct Settings {
   int64_t default_memory_bytes = int64_t{1} << 30;
   absl::Duration agent_lease = absl::Seconds(10);
   absl::Duration agent_lost_after = absl::Seconds(15);
+  absl::Duration report_period = absl::Seconds(1);
   int64_t jobs_max = 1'000'000;
   int64_t spec_max_bytes = int64_t{64} << 10;
   absl::Duration history_keep = absl::Hours(720);
@@ -38,6 +40,10 @@ struct Settings {
   absl::Duration eviction_hold = absl::Seconds(30);
   RefusalLimits refusals = {};
   std::string fallback_policy = "fifo";
+  int64_t array_tasks_max = 100'000;
+  int64_t array_window = 256;
+  int64_t array_history_max = 1'000;
+  Limits limits = {};
 };
 
 // InvalidArgument; the text begins with the field. `read` reads the scripts that policies name.

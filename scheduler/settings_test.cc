@@ -47,6 +47,33 @@ TEST(SettingsTest, ValuesReplaceTheDefaults) {
   EXPECT_EQ(settings->history_jobs_max, 2) << "a small store leaves room for new jobs, too";
 }
 
+TEST(SettingsTest, LimitsReplaceTheirDefaults) {
+  v1::SchedulerConfig config;
+  config.set_message_max("64MiB");
+  config.set_spec_max("32MiB");
+  config.set_requests_max(7);
+  config.set_ids_max(7);
+  config.set_watchers_max(10'000'000);
+  const auto settings = ReadSettings(config, ReadNothing);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->limits.message_max_bytes, 64 << 20);
+  EXPECT_EQ(settings->limits.requests_max, 7);
+  EXPECT_EQ(settings->limits.watchers_max, 10'000'000);
+  EXPECT_EQ(settings->limits.waits_max, Limits().waits_max);
+}
+
+TEST(SettingsTest, RareReportsNeedMoreTimeBetweenLeaseAndLoss) {
+  v1::SchedulerConfig config;
+  config.set_report_period("5s");
+  config.set_agent_lease("8s");
+  config.set_agent_lost_after("14s");
+  const auto settings = ReadSettings(config, ReadNothing);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->report_period, absl::Seconds(5));
+  config.set_agent_lost_after("13500ms");
+  EXPECT_FALSE(ReadSettings(config, ReadNothing).ok());
+}
+
 TEST(SettingsTest, EachBadValueIsNamed) {
   using Change = std::function<void(v1::SchedulerConfig*)>;
   const std::vector<std::pair<std::string, Change>> cases = {
@@ -57,15 +84,26 @@ TEST(SettingsTest, EachBadValueIsNamed) {
       {"default_memory: ", [](auto* c) { c->set_default_memory("much"); }},
       {"default_memory: ", [](auto* c) { c->set_default_memory("0"); }},
       {"spec_max: ", [](auto* c) { c->set_spec_max("3MiB"); }},
+      {"message_max: ", [](auto* c) { c->set_message_max("63KiB"); }},
+      {"message_max: ", [](auto* c) { c->set_message_max("65MiB"); }},
+      {"watchers_max: ", [](auto* c) { c->set_watchers_max(-1); }},
+      {"watchers_max: ", [](auto* c) { c->set_watchers_max(10'000'001); }},
+      {"ids_max: ", [](auto* c) { c->set_requests_max(999); }},
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("soon"); }},
       {"agent_lease: ", [](auto* c) { c->set_agent_lease("1s"); }},
       {"agent_lost_after: ", [](auto* c) { c->set_agent_lost_after("12s"); }},
+      {"agent_lost_after: ", [](auto* c) { c->set_report_period("5s"); }},
+      {"report_period: ", [](auto* c) { c->set_report_period("500ms"); }},
+      {"report_period: ", [](auto* c) { c->set_report_period("2m"); }},
       {"jobs_max: ", [](auto* c) { c->set_jobs_max(-1); }},
       {"history_keep: ", [](auto* c) { c->set_history_keep("0s"); }},
       {"history_jobs_max: ", [](auto* c) { c->set_history_jobs_max(-1); }},
       {"history_jobs_max: ", [](auto* c) { c->set_history_jobs_max(1'000'000); }},
       {"snapshot_every: ", [](auto* c) { c->set_snapshot_every(-1); }},
       {"disk_reserve: ", [](auto* c) { c->set_disk_reserve("some"); }},
+      {"array_tasks_max: ", [](auto* c) { c->set_array_tasks_max(1'000'001); }},
+      {"array_window: ", [](auto* c) { c->set_array_window(-1); }},
+      {"array_history_max: ", [](auto* c) { c->set_array_history_max(-1); }},
       {"policy: ", [](auto* c) { c->set_policy("lifo"); }},
       {"log_level: ", [](auto* c) { c->set_log_level("loud"); }},
   };

@@ -38,7 +38,7 @@ int RunStoreCommand(int argc, char** argv) {
   CLI::App* restore =
       app.add_subcommand("restore", "make a new folder out of a backup (pipefill admin backup)");
   for (CLI::App* command : {check, repair, restore}) AddFolder(command, &folder);
-  restore->add_option("FILE", file, "the backup")->required();
+  restore->add_option("FILE", file, "the backup")->required()->type_name("");
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);

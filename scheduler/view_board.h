@@ -4,6 +4,7 @@
 #ifndef SCHEDULER_VIEW_BOARD_H_
 #define SCHEDULER_VIEW_BOARD_H_
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -15,10 +16,17 @@ namespace pipefill::scheduler {
 
 class ViewBoard {
  public:
+  // `on_publish` (may be empty) runs after each Publish, on its thread; it must not block.
+  explicit ViewBoard(std::function<void()> on_publish = nullptr)
+      : on_publish_(std::move(on_publish)) {}
+
   void Publish(std::shared_ptr<const ClusterView> view) {
-    absl::MutexLock lock(&mutex_);
-    view_.swap(view);
+    {
+      absl::MutexLock lock(&mutex_);
+      view_.swap(view);
+    }
     // The old view is let go after the lock.
+    if (on_publish_) on_publish_();
   }
 
   // Never null.
@@ -28,6 +36,7 @@ class ViewBoard {
   }
 
  private:
+  const std::function<void()> on_publish_;
   // Held for the copy of one pointer: readers must not queue on the loop for it.
   mutable absl::Mutex mutex_;
   std::shared_ptr<const ClusterView> view_ ABSL_GUARDED_BY(mutex_) =

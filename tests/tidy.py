@@ -52,10 +52,12 @@ ALLOWED = {
     ("clock", "common/loop.cc"): "hands deadlines to asio in its clock's type",
     ("clock", "client/platform/clock.cc"): "reads the clock for the SDK",
     ("clock", "agent/tasks/keeper.cc"): "has nothing of agentd's but its image, and no object",
+    ("clock", "tests/faults/wall_clock.cc"): "is the clock of what it is loaded into",
     ("clock", "client/process/process_system.cc"): "reads the CPU clocks of other processes",
     ("random", "common/environment.cc"): "makes boot ids and keys for everyone",
     ("thread", "common/owner_thread.h"): "owns a thread for everyone",
     ("environment", "common/environment.cc"): "reads the environment for everyone",
+    ("environment", "tests/faults/wall_clock.cc"): "is loaded into programs that are not ours to change",
     ("environment", "client/platform/environment.cc"): "reads the environment for the SDK",
 }
 

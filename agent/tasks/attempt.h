@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/ids.h"
 
 namespace pipefill {
@@ -25,6 +27,12 @@ struct AttemptKey {
   Fence fence;
   friend auto operator<=>(const AttemptKey&, const AttemptKey&) = default;
 };
+
+// For logs.
+inline std::string Describe(const AttemptKey& key) {
+  return absl::StrCat("job=", key.job.value(), " attempt=", key.attempt.value(),
+                      " fence=", key.fence.value());
+}
 
 // Names one process for ever: numbers of processes are used again.
 struct ProcessId {
@@ -52,6 +60,7 @@ struct AttemptSpec {
   int32_t policy_rank = 0;  // among tasks of a device: lower goes first, equal ones share alike
   FillWay way = FillWay::kSdk;
   int64_t job_submitted_unix_ns = 0;  // names, with the job's id, its folder of checkpoints
+  absl::Duration max_runtime = absl::InfiniteDuration();
 };
 
 // Values equal those of pipefill.v1.EndCause.
@@ -63,6 +72,7 @@ enum class EndCause {
   kCancelled = 5,
   kLost = 6,
   kRefused = 9,  // the node could not take it; not the job's fault
+  kMaxRuntime = 10,
 };
 
 struct AttemptEnd {

@@ -52,13 +52,19 @@ nlohmann::json ToJson(const ProcessId& id) {
 }
 
 nlohmann::json ToJson(const AttemptRecord& record) {
-  nlohmann::json json = {
-      {"job", record.key.job.value()},     {"attempt", record.key.attempt.value()},
-      {"fence", record.key.fence.value()}, {"job_name", record.job_name},
-      {"device", record.device},           {"memory_bytes", record.memory_bytes},
-      {"policy_rank", record.policy_rank}, {"way", static_cast<int>(record.way)},
-      {"boot_id", record.boot_id},         {"keeper", ToJson(record.keeper)},
-      {"leader", ToJson(record.leader)}};
+  nlohmann::json json = {{"job", record.key.job.value()},
+                         {"attempt", record.key.attempt.value()},
+                         {"fence", record.key.fence.value()},
+                         {"job_name", record.job_name},
+                         {"device", record.device},
+                         {"memory_bytes", record.memory_bytes},
+                         {"policy_rank", record.policy_rank},
+                         {"way", static_cast<int>(record.way)},
+                         {"boot_id", record.boot_id},
+                         {"keeper", ToJson(record.keeper)},
+                         {"leader", ToJson(record.leader)},
+                         {"launched_ns", record.launched_ns},
+                         {"max_runtime_ns", record.max_runtime_ns}};
   if (record.stop.has_value()) {
     json["stop"] = {{"cause", static_cast<int>(record.stop->cause)}, {"text", record.stop->text}};
   }
@@ -89,7 +95,8 @@ class Fields {
     const int cause = Take<int>("cause");
     const bool is_known = (cause >= static_cast<int>(EndCause::kExited) &&
                            cause <= static_cast<int>(EndCause::kLost)) ||
-                          cause == static_cast<int>(EndCause::kRefused);
+                          cause == static_cast<int>(EndCause::kRefused) ||
+                          cause == static_cast<int>(EndCause::kMaxRuntime);
     if (!is_known) {
       return Spoil<EndCause>();
     }
@@ -153,7 +160,12 @@ std::optional<AttemptRecord> ParseRecord(const std::string& text) {
                           .stop = {},
                           .end = {}};
   if (!fields.is_good() || !keeper.has_value() || !leader.has_value()) return std::nullopt;
-  // Records of agents before this version have no way.
+  // Records of earlier agents have neither a limit of time nor a way.
+  if (fields.Has("max_runtime_ns")) {
+    record.launched_ns = fields.Take<int64_t>("launched_ns");
+    record.max_runtime_ns = fields.Take<int64_t>("max_runtime_ns");
+    if (!fields.is_good()) return std::nullopt;
+  }
   const bool is_process =
       fields.Has("way") && fields.Take<int>("way") == static_cast<int>(FillWay::kProcess);
   record.way = is_process ? FillWay::kProcess : FillWay::kSdk;
@@ -228,6 +240,19 @@ absl::Status AttemptFolders::WriteRecord(const AttemptRecord& record) const {
   }
   if (rename(fresh.c_str(), path.c_str()) != 0) return ErrnoStatus(errno, "rename " + fresh);
   return absl::OkStatus();
+}
+
+absl::Status AttemptFolders::SyncRecord(const AttemptKey& key) const {
+  const AttemptPaths paths = PathsOf({key.job, key.attempt});
+  for (const std::string& path : {paths.record, paths.progress}) {
+    const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // It may have ended before it made any.
+    if (!file.is_open() && errno == ENOENT && path == paths.progress) continue;
+    if (!file.is_open()) return ErrnoStatus(errno, "open " + path);
+    if (fsync(file.get()) != 0) return ErrnoStatus(errno, "sync " + path);
+  }
+  RETURN_IF_ERROR(SyncFolder(paths.folder));
+  return SyncFolder(root_);
 }
 
 void AttemptFolders::RemoveRecord(const AttemptKey& key) const {

@@ -56,9 +56,11 @@ struct AttemptRecord {
   int64_t memory_bytes = 0;
   int32_t policy_rank = 0;
   FillWay way = FillWay::kSdk;
-  std::string boot_id;  // of the kernel; processes are those of this boot
-  ProcessId keeper;     // none before it was made
-  ProcessId leader;     // none before it was made
+  std::string boot_id;         // of the kernel; processes are those of this boot
+  ProcessId keeper;            // none before it was made
+  ProcessId leader;            // none before it was made
+  int64_t launched_ns = 0;     // on the monotonic clock of this boot
+  int64_t max_runtime_ns = 0;  // 0 = none
   std::optional<StopNote> stop;
   std::optional<AttemptEnd> end;  // reported, not acknowledged yet
 };
@@ -81,8 +83,10 @@ class AttemptFolders {
   // A fresh folder. One of that name left by an earlier cluster is moved aside, to `<name>.<n>`.
   absl::StatusOr<AttemptPaths> Create(const AttemptKey& key) const;
 
-  // Not synced: after a crash of the node there is no process to look for.
+  // Not synced: after a crash of the node there is no process to look for. An end is: SyncRecord.
   absl::Status WriteRecord(const AttemptRecord& record) const;
+  // Record, progress and the folder itself are on disk once it returns. May block. Thread-safe.
+  absl::Status SyncRecord(const AttemptKey& key) const;
   // With all that belongs to it; the logs stay. Nothing if the folder is another attempt's by now.
   void RemoveRecord(const AttemptKey& key) const;
   // Of attempts that the agentd before this one had not done with. Unreadable ones are logged,

@@ -103,6 +103,8 @@ AttemptRecord RecordOf(int64_t job) {
           .boot_id = "boot",
           .keeper = {.pid = 4710, .start_ticks = 98},
           .leader = {.pid = 4711, .start_ticks = 99},
+          .launched_ns = 17,
+          .max_runtime_ns = 18,
           .stop = {},
           .end = {}};
 }
@@ -122,6 +124,8 @@ TEST_F(AttemptFoldersTest, RemembersAttemptsOverARestart) {
   EXPECT_EQ(records[0].boot_id, "boot");
   EXPECT_EQ(records[0].keeper, RecordOf(1).keeper);
   EXPECT_EQ(records[0].leader, RecordOf(1).leader);
+  EXPECT_EQ(records[0].launched_ns, 17);
+  EXPECT_EQ(records[0].max_runtime_ns, 18);
   EXPECT_FALSE(records[0].stop.has_value());
   EXPECT_FALSE(records[0].end.has_value());
 }
@@ -140,6 +144,16 @@ TEST_F(AttemptFoldersTest, RemembersStopAndEnd) {
   EXPECT_EQ(records[0].end->exit_code, 1);
   EXPECT_EQ(records[0].end->signal, 9);
   EXPECT_EQ(records[0].end->text, "gone");
+}
+
+TEST_F(AttemptFoldersTest, SyncsARecordWithOrWithoutProgressAndTellsIfThereIsNone) {
+  const AttemptRecord record = RecordOf(7);
+  EXPECT_EQ(folders_->SyncRecord(record.key).code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE(folders_->Create(record.key).ok());
+  ASSERT_TRUE(folders_->WriteRecord(record).ok());
+  EXPECT_EQ(folders_->SyncRecord(record.key), absl::OkStatus());
+  folders_->WriteProgress(record.key, "some");
+  EXPECT_EQ(folders_->SyncRecord(record.key), absl::OkStatus());
 }
 
 TEST_F(AttemptFoldersTest, KeepsProgressWhateverItsLengthUntilTheRecordIsRemoved) {

@@ -59,6 +59,12 @@ void SendNews(const StartNews& news) {
   static_cast<void>(ignored);
 }
 
+void HandleBrokenPipe(void (*how)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = how;
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
 [[noreturn]] void Fail(StartStep step, int error_number) {
   SendNews({.step = step, .error_number = error_number});
   _exit(127);
@@ -89,6 +95,8 @@ void LimitData(int64_t max_bytes) {
     standard.sa_handler = SIG_DFL;
     sigaction(signal, &standard, nullptr);
   }
+  // Without an agentd nobody reads the news, and the task goes on.
+  HandleBrokenPipe(SIG_IGN);
   sigset_t none = {};
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
@@ -103,8 +111,11 @@ void LimitData(int64_t max_bytes) {
   if (group_error != 0) Fail(StartStep::kGroup, group_error);
   LimitData(plan.data_max_bytes);
   if (chdir(plan.workdir) != 0) Fail(StartStep::kWorkdir, errno);
+  HandleBrokenPipe(SIG_DFL);
   execve(plan.program, plan.argv, plan.environment);
-  Fail(StartStep::kExec, errno);
+  const int exec_error = errno;
+  HandleBrokenPipe(SIG_IGN);
+  Fail(StartStep::kExec, exec_error);
 }
 
 // Leaves the task unreaped, so that its number stays its own.

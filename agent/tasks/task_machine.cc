@@ -104,6 +104,20 @@ TaskActions TaskMachine::OnMemoryUsed(int64_t bytes, Instant now) {
   return bytes <= limits_.memory_bytes ? TaskActions() : OnMemoryKilled(bytes, now);
 }
 
+TaskActions TaskMachine::OnRuntimeSeen(absl::Duration runtime, Instant now) {
+  if (runtime < limits_.runtime_max || !is_running()) return {};
+  TaskActions actions;
+  if (phase_ == TaskPhase::kFrozen) actions.push_back(TaskAction::kThaw);
+  actions.push_back(TaskAction::kTerminate);
+  phase_ = TaskPhase::kStopping;
+  stop_cause_ = EndCause::kMaxRuntime;
+  stop_text_ = absl::StrCat("max_runtime (limit ", pipefill::FormatDuration(limits_.runtime_max),
+                            ", ran ", pipefill::FormatDuration(runtime), ")");
+  terminate_at_ = std::nullopt;
+  kill_at_ = now + limits_.runtime_grace;
+  return actions;
+}
+
 TaskActions TaskMachine::OnProcessesSeen(int32_t processes, Instant now) {
   if (processes <= limits_.processes_max || !is_running()) return {};
   return KillFor(

@@ -21,6 +21,9 @@
 // task without a page gets SIGTERM at once. The first cause of a stop is the one that is reported;
 // a later request may only shorten the grace.
 //
+// Time. A task that has run for its limit gets SIGTERM, attached or not, and is not asked to save:
+// its job is over. Then as above.
+//
 // Memory. One reading above the cap kills: a cap that may be passed for a while is not one. Where
 // the kernel keeps the cap, it kills one process, and the task ends as a whole for that.
 //
@@ -84,6 +87,9 @@ struct TaskLimits {
   absl::Duration start_cpu_max = absl::Minutes(30);
   absl::Duration kill_after = absl::Seconds(10);
   absl::Duration kill_again_after = absl::Seconds(1);
+  absl::Duration runtime_max = absl::InfiniteDuration();
+  // From SIGTERM to SIGKILL then.
+  absl::Duration runtime_grace = absl::Seconds(5);
 };
 
 struct StopRequest {
@@ -118,6 +124,8 @@ class TaskMachine {
   TaskActions OnMemoryUsed(int64_t bytes, Instant now);
   // The kernel killed a process of the task for its cap; `peak_bytes` is the most it had.
   TaskActions OnMemoryKilled(int64_t peak_bytes, Instant now);
+  // How long it has run since it was launched. Call every 50 ms or so.
+  TaskActions OnRuntimeSeen(absl::Duration runtime, Instant now);
   // By number; more than the limit kill.
   TaskActions OnProcessesSeen(int32_t processes, Instant now);
   // Call every 50 ms or so while the task runs.

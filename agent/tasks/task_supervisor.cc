@@ -18,27 +18,15 @@
 namespace pipefill {
 namespace {
 
-std::string Describe(const AttemptKey& key) {
-  return fmt::format("job={} attempt={} fence={}", key.job, key.attempt, key.fence);
-}
-
-// For a task that the agentd before this one was stopping.
-constexpr absl::Duration kInheritedGrace = absl::Seconds(5);
-
 // Between two readings of its memory a task without a control group may map no more than this.
 // Twice the cap, for libraries map more than they use, and some for those that map much at once.
 constexpr int64_t kDataSpareBytes = int64_t{512} << 20;
 int64_t DataMax(int64_t cap_bytes) { return 2 * cap_bytes + kDataSpareBytes; }
 
-// As what the exit of a task is to be reported that nobody watched.
-AttemptEnd EndOf(const AttemptRecord& record, const ProcessExit& exit) {
-  TaskMachine machine({});
-  machine.OnStarted();
-  if (record.stop.has_value()) {
-    machine.OnStopRequested({.cause = record.stop->cause, .text = record.stop->text}, Instant());
-  }
-  machine.OnExited(exit);
-  return machine.end();
+// As its record has them.
+int64_t MaxRuntimeNs(const AttemptSpec& spec) {
+  return spec.max_runtime == absl::InfiniteDuration() ? 0
+                                                      : absl::ToInt64Nanoseconds(spec.max_runtime);
 }
 
 }  // namespace
@@ -57,85 +45,6 @@ TaskSupervisor::~TaskSupervisor() {
   options_.groups.Sweep({});
 }
 
-std::vector<InheritedEnd> TaskSupervisor::Inherit(const std::set<std::string>& devices) {
-  std::vector<InheritedEnd> ended;
-  const std::vector<AttemptRecord> records = folders_.ReadRecords();
-  if (records.empty()) {
-    options_.groups.Sweep({});
-    return ended;
-  }
-  const ProcessTable everything = ReadProcessTable();
-  for (const AttemptRecord& record : records) {
-    std::optional<AttemptEnd> end = TakeOver(record, devices, everything);
-    if (end.has_value()) ended.push_back({.key = record.key, .end = *std::move(end)});
-  }
-  options_.groups.Sweep(LiveKeys());
-  return ended;
-}
-
-std::optional<AttemptEnd> TaskSupervisor::TakeOver(AttemptRecord record,
-                                                   const std::set<std::string>& devices,
-                                                   const ProcessTable& everything) {
-  if (record.end.has_value()) return record.end;
-  const bool is_same_boot = record.boot_id == boot_id_;
-  std::optional<ProcessExit> exit = folders_.ReadExit(record.key);
-  if (!exit.has_value() && is_same_boot && devices.contains(record.device)) {
-    if (Adopt(record, everything)) return std::nullopt;
-    // It may have ended between the two looks.
-    exit = folders_.ReadExit(record.key);
-  }
-  const AttemptMark mark = {.fence = record.key.fence, .socket = options_.socket};
-  const int killed =
-      is_same_boot ? KillMarked(mark, {record.keeper, record.leader}, everything) : 0;
-  record.end = exit.has_value() ? EndOf(record, *exit)
-                                : AttemptEnd{.cause = EndCause::kLost,
-                                             .text = "agentd was restarted without its tasks"};
-  WriteRecord(record);
-  spdlog::warn("task_inherited {} ended=1 cause={} text=\"{}\" processes_killed={}",
-               Describe(record.key), static_cast<int>(record.end->cause), record.end->text, killed);
-  return record.end;
-}
-
-bool TaskSupervisor::Adopt(const AttemptRecord& record, const ProcessTable& everything) {
-  const AttemptKey key = record.key;
-  if (record.leader.pid == 0) return false;
-  absl::StatusOr<std::unique_ptr<Process>> process = Process::Adopt(
-      loop_,
-      {.keeper = record.keeper, .leader = record.leader.pid, .folder = folders_.FolderOf(key)},
-      {.on_exited = [this, key](const std::optional<ProcessExit>& exit) { OnExited(key, exit); }});
-  if (!process.ok()) return false;
-  const AttemptSpec spec = {.key = key,
-                            .job_name = record.job_name,
-                            .device = record.device,
-                            .command = {},
-                            .env = {},
-                            .workdir = "",
-                            .memory_bytes = record.memory_bytes,
-                            .policy_rank = record.policy_rank,
-                            .way = record.way,
-                            .job_submitted_unix_ns = 0};
-  TaskLimits limits = options_.limits;
-  limits.memory_bytes = spec.memory_bytes;
-  Task& task = *tasks_.emplace(key, std::make_unique<Task>(spec, limits)).first->second;
-  task.record = record;
-  task.process = *std::move(process);
-  task.processes.emplace(record.leader.pid);
-  // Finds all members, for the signal.
-  task.processes->Read(spec.memory_bytes, &everything);
-  task.group = options_.groups.Find(key);
-  DescribeGuards(task);
-  Continue(task);
-  spdlog::info("task_inherited {} ended=0 device={} pid={}", Describe(key), spec.device,
-               record.leader.pid);
-  Perform(task, task.machine.OnStarted());
-  if (!record.stop.has_value()) return true;
-  Perform(task,
-          task.machine.OnStopRequested(
-              {.cause = record.stop->cause, .grace = kInheritedGrace, .text = record.stop->text},
-              loop_.Now()));
-  return true;
-}
-
 void TaskSupervisor::Release() {
   is_released_ = true;
   for (const auto& [key, task] : tasks_) {
@@ -148,6 +57,7 @@ void TaskSupervisor::Launch(const AttemptSpec& spec, const Device& device) {
   folders_.MakeRoom(LiveNames());
   TaskLimits limits = options_.limits;
   limits.memory_bytes = spec.memory_bytes;
+  limits.runtime_max = spec.max_runtime;
   Task& task = *tasks_.emplace(spec.key, std::make_unique<Task>(spec, limits)).first->second;
   const absl::Status status = StartProcess(task, device);
   if (status.ok()) {
@@ -171,6 +81,8 @@ absl::Status TaskSupervisor::StartProcess(Task& task, const Device& device) {
                  .boot_id = boot_id_,
                  .keeper = {},
                  .leader = {},
+                 .launched_ns = loop_.Now().ns(),
+                 .max_runtime_ns = MaxRuntimeNs(spec),
                  .stop = {},
                  .end = {}};
   // Before there is a process: whatever happens, the next agentd knows what to look for.
@@ -340,6 +252,8 @@ void TaskSupervisor::WatchTask(Task& task, const ProcessTable* everything) {
     Perform(task, task.machine.OnStopSeen(task.processes->is_leader_stopped(), loop_.Now()));
   }
   LookForMemoryKill(task);
+  const absl::Duration runtime = loop_.Now() - Instant::FromNs(task.record.launched_ns);
+  Perform(task, task.machine.OnRuntimeSeen(runtime, loop_.Now()));
   Perform(task, task.machine.OnTick(loop_.Now()));
 }
 
@@ -445,12 +359,13 @@ void TaskSupervisor::OnExited(const AttemptKey& key, const std::optional<Process
 
 void TaskSupervisor::ReportEnd(Task& task) {
   const AttemptEnd& end = task.machine.end();
-  // Until schedulerd has acknowledged it the next agentd must be able to tell it too.
-  task.record.end = end;
-  WriteRecord(task.record);
   spdlog::info("task_ended {} cause={} exit_code={} signal={} text=\"{}\"", Describe(task.spec.key),
                static_cast<int>(end.cause), end.exit_code, end.signal, end.text);
   listener_.OnTaskEnded(task.spec, end, task.use);
+  // Until schedulerd has acknowledged it the next agentd must be able to tell it too. Last: with it
+  // everything else that belongs to the end is there.
+  task.record.end = end;
+  WriteRecord(task.record);
 }
 
 TaskSupervisor::Task* TaskSupervisor::FindTask(const AttemptKey& key) {

@@ -92,7 +92,8 @@ class TaskListener {
   virtual void OnTaskStarted(const AttemptSpec& spec, pid_t pid) = 0;
   // Ask it over its connection to stop.
   virtual void OnTaskShouldStop(const AttemptKey& key) = 0;
-  // All its processes are gone, and so is what the supervisor knew about it.
+  // All its processes are gone, and so is what the supervisor knew about it. Its record has the end
+  // once the supervisor's method returns.
   virtual void OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, const TaskUse& use) = 0;
 };
 

@@ -34,6 +34,7 @@ std::string ScriptedScheduler::address() const { return absl::StrCat("127.0.0.1:
 grpc::Status ScriptedScheduler::Session(grpc::ServerContext* context, StreamToAgent* stream) {
   v1::AgentCommand welcome;
   welcome.mutable_welcome()->set_lease_ns(absl::ToInt64Nanoseconds(options_.lease));
+  welcome.set_heard_sent_ns(options_.heard_sent_ns);
   v1::AgentMessage message;
   if (!stream->Read(&message)) return grpc::Status::OK;
   {

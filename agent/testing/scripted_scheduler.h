@@ -25,7 +25,8 @@ class ScriptedScheduler : public v1::AgentService::Service {
   struct Options {
     int port = 0;  // 0 = any free one
     absl::Duration lease = absl::Minutes(10);
-    bool is_mute = false;  // never says Welcome
+    bool is_mute = false;       // never says Welcome
+    int64_t heard_sent_ns = 0;  // with the Welcome
   };
 
   explicit ScriptedScheduler(const Options& options);

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/words.h"
 #include "common/status.h"
 #include "planner/calendar.h"
 

@@ -34,22 +34,4 @@ char Letter(PlanWorkKind kind) {
   return '#';
 }
 
-std::string Word(BubbleClass bubble_class) {
-  switch (bubble_class) {
-    case BubbleClass::kHead:
-      return "head";
-    case BubbleClass::kMiddle:
-      return "middle";
-    case BubbleClass::kScattered:
-      return "scattered";
-    case BubbleClass::kTail:
-      return "tail";
-    case BubbleClass::kFailure:
-      return "failure";
-    case BubbleClass::kCustom:
-      break;
-  }
-  return "custom";
-}
-
 }  // namespace pipefill

@@ -70,8 +70,6 @@ struct IdlePlan {
 std::string Word(PlanWorkKind kind);
 // One character for pictures made of text.
 char Letter(PlanWorkKind kind);
-// "scattered", and so on.
-std::string Word(BubbleClass bubble_class);
 
 }  // namespace pipefill
 

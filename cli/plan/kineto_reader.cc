@@ -15,8 +15,17 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kStepPrefix[] = "ProfilerStep#";
-// Times beyond this are nonsense: some 200 years in us, more than there are since 1970.
-constexpr double kTimeMaxUs = 6e15;
+// Times beyond these are nonsense: some 120 years in us, more than there are since 1970, and 12
+// years for one event. The distance of any two is an int64_t of nanoseconds.
+constexpr double kTimeMaxUs = 4e15;
+constexpr double kLengthMaxUs = 4e14;
+// Nothing is numbered as high; up to here a double is exact.
+constexpr double kNumberMax = 9e15;
+
+std::optional<int64_t> NumberOf(double value) {
+  if (!(std::abs(value) <= kNumberMax)) return std::nullopt;
+  return static_cast<int64_t>(value);
+}
 
 // Collects one event's fields, then the next one's.
 struct Event {
@@ -124,20 +133,20 @@ class Handler : public nlohmann::json_sax<Json> {
     if (IsInEvent()) {
       if (key_ == "ts") event_.begin_us = value;
       if (key_ == "dur") event_.length_us = value;
-      if (key_ == "pid") event_.process = static_cast<int64_t>(value);
-      if (key_ == "tid") event_.thread = static_cast<int64_t>(value);
+      if (key_ == "pid") event_.process = NumberOf(value);
+      if (key_ == "tid") event_.thread = NumberOf(value);
     } else if (IsInArguments()) {
-      if (key_ == "device") event_.device = static_cast<int64_t>(value);
-      if (key_ == "stream") event_.stream = static_cast<int64_t>(value);
+      if (key_ == "device") event_.device = NumberOf(value);
+      if (key_ == "stream") event_.stream = NumberOf(value);
     } else if (IsInDistributed() && key_ == "rank") {
-      trace_.rank = static_cast<int64_t>(value);
+      trace_.rank = NumberOf(value);
     }
     return true;
   }
 
   bool HasTime() const {
     return event_.begin_us.has_value() && event_.length_us.has_value() && *event_.length_us >= 0 &&
-           std::abs(*event_.begin_us) < kTimeMaxUs && *event_.length_us < kTimeMaxUs;
+           std::abs(*event_.begin_us) < kTimeMaxUs && *event_.length_us < kLengthMaxUs;
   }
 
   bool IsOf(absl::string_view category) const {

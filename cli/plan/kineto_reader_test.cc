@@ -65,6 +65,16 @@ TEST(KinetoReaderTest, KeepsTheWorkOfGpusAndTheMarksOfSteps) {
   EXPECT_EQ(trace.steps[1].begin_ns, 1'000'000);
 }
 
+TEST(KinetoReaderTest, NumbersThatCannotBeAreMalformed) {
+  const std::string begin = R"([{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, )";
+  EXPECT_EQ(Read(begin + R"("ts": 1, "dur": 2}])").value().malformed, 0);
+  for (const char* end :
+       {R"("ts": 5e15, "dur": 2}])", R"("ts": 3e15, "dur": 3e15}])", R"("ts": 1, "dur": -1}])",
+        R"("ts": 1, "dur": 2, "tid": 1e300}])", R"("ts": 1, "dur": 2, "pid": -1e19}])"}) {
+    EXPECT_EQ(Read(begin + end).value().malformed, 1) << end;
+  }
+}
+
 TEST(KinetoReaderTest, ReadsABareListOfEventsToo) {
   const GpuTrace trace = Read(R"([{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2,
       "args":{"device":0,"stream":7}}])")

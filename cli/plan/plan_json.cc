@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/json.h"
+#include "cli/words.h"
 
 namespace pipefill {
 namespace {

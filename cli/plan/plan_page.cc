@@ -9,6 +9,7 @@
 #include "cli/report/palette.h"
 #include "cli/report/timeline.h"
 #include "cli/report/timeline_svg.h"
+#include "cli/words.h"
 #include "common/quantity.h"
 
 namespace pipefill {

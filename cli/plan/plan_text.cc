@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "cli/output.h"
 #include "cli/share.h"
+#include "cli/words.h"
 #include "common/quantity.h"
 
 namespace pipefill {

@@ -138,16 +138,13 @@ void AddReportCommand(CLI::App& parent, CommandSet& commands) {
       ->type_name("FILE");
   command->add_option("--csv", options->csv, "Write every bubble as a row of a table")
       ->type_name("FILE");
-  command
-      ->add_option("--perfetto", options->perfetto,
-                   "Write the whole trace for ui.perfetto.dev or chrome://tracing")
+  command->add_option("--perfetto", options->perfetto, "Write all of it for ui.perfetto.dev")
       ->type_name("FILE");
   command->add_option("--trace", options->traces, "Read this trace, not the agents'; repeatable")
       ->allow_extra_args(false)
       ->type_name("FILE");
-  command->add_option("--skip-first", options->skip_first, "Iterations to leave out; default: 20")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
+  AddNumberOption(*command, {"--skip-first", "Iterations to leave out; default: 20", 0},
+                  &options->skip_first);
   command->add_flag("--check", options->must_check, "Exit code 1 if a rule was broken");
   command->add_flag("--ended", options->must_have_ended, "A job that has not ended breaks a rule");
   AddOutputOption(*command, /*with_name=*/false, &options->format);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/command_line.h"
 #include "cli/report/testing/trace_builder.h"
 #include "common/files.h"
@@ -61,7 +63,14 @@ class FakeScheduler : public SchedulerClient {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<v1::Job> CancelJob(JobId) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<v1::ControlJobsResponse> ControlJobs(const v1::ControlJobsRequest&) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<v1::Job> WaitJob(JobId, absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status WatchJobs(const v1::WatchJobsRequest&, absl::Duration,
+                         const WatchVisitor&) override {
     return absl::UnimplementedError("");
   }
   absl::StatusOr<v1::ListBubblesResponse> ListBubbles(absl::string_view) override {
@@ -105,7 +114,10 @@ class ReportCommandTest : public ::testing::Test {
   }
 
   Result Run(std::vector<std::string> words) {
-    words.insert(words.begin(), {"report", "--skip-first", "4"});
+    if (std::find(words.begin(), words.end(), "--skip-first") == words.end()) {
+      words.insert(words.begin(), {"--skip-first", "4"});
+    }
+    words.insert(words.begin(), "report");
     std::istringstream in;
     std::ostringstream out;
     std::ostringstream err;
@@ -240,6 +252,20 @@ TEST_F(ReportCommandTest, ReadsAgainWhenBytesWereGivenUpMeanwhile) {
   const Result result = Run({});
   EXPECT_TRUE(absl::StartsWith(result.out, "main job gpt: 2 devices, 2 stages, 40 iterations\n"));
   EXPECT_FALSE(absl::StrContains(result.out, "torn tail"));
+}
+
+TEST_F(ReportCommandTest, IterationsToLeaveOutAreAWholeNumber) {
+  const Result result = Run({"--skip-first", "-1"});
+  EXPECT_EQ(result.code, kExitUsage);
+  EXPECT_EQ(result.err, "pipefill: --skip-first: not a number: -1; write a whole number from 0\n");
+}
+
+TEST_F(ReportCommandTest, HelpFitsEightyColumns) {
+  const Result result = Run({"--help"});
+  EXPECT_EQ(result.code, kExitOk);
+  for (const absl::string_view line : absl::StrSplit(result.out, '\n')) {
+    EXPECT_LE(line.size(), 80U) << std::string(line);
+  }
 }
 
 TEST_F(ReportCommandTest, NamesTheMainJobsThereAre) {

@@ -195,15 +195,6 @@ int64_t Timeline::end_ns() const {
   return end_ns;
 }
 
-size_t Timeline::shape_count() const {
-  size_t count = 0;
-  for (const TimelineDevice& device : devices) {
-    count +=
-        device.iterations.size() + device.work.size() + device.bubbles.size() + device.units.size();
-  }
-  return count;
-}
-
 const IterationTable& RunToDraw(const Figures& figures) {
   return *std::max_element(
       figures.runs.begin(), figures.runs.end(),

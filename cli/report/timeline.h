@@ -71,7 +71,6 @@ struct Timeline {
   // Begin of the first and end of the last iteration shown; 0 if there is none.
   int64_t begin_ns() const;
   int64_t end_ns() const;
-  size_t shape_count() const;
 };
 
 // Rows [begin, end) of an IterationTable.

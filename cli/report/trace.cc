@@ -3,29 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "cli/words.h"
 
 namespace pipefill {
-namespace {
-
-const char* ClassText(BubbleClass bubble_class) {
-  switch (bubble_class) {
-    case BubbleClass::kHead:
-      return "head";
-    case BubbleClass::kMiddle:
-      return "middle";
-    case BubbleClass::kScattered:
-      return "scattered";
-    case BubbleClass::kTail:
-      return "tail";
-    case BubbleClass::kFailure:
-      return "failure";
-    case BubbleClass::kCustom:
-      return "custom";
-  }
-  return "custom";
-}
-
-}  // namespace
 
 UnitSplit SplitOf(const UnitTrace& unit, const Bubble& bubble) {
   return SplitUnit(unit.start_ns, unit.end_ns, unit.cpu_ns,
@@ -55,7 +35,7 @@ size_t BubbleIndex::Find(uint32_t seq) const {
 }
 
 std::string BubbleText(const BubbleName& name) {
-  return absl::StrCat(ClassText(name.bubble_class), " ", name.ordinal);
+  return absl::StrCat(Word(name.bubble_class), " ", name.ordinal);
 }
 
 BubbleName NameOfSlot(const RankTrace& rank, int32_t slot) {

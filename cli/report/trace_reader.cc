@@ -11,6 +11,7 @@
 #include "cli/control_text.h"
 #include "cli/report/edge_sequence.h"
 #include "cli/words.h"
+#include "common/text.h"
 #include "proto/local.pb.h"
 
 namespace pipefill {
@@ -25,10 +26,7 @@ bool IsUnixTime(int64_t ns) { return ns >= 0 && ns < 4 * kTimeMaxNs; }
 
 // Names come from users and end up on terminals and in pages.
 std::string CleanText(const std::string& text) {
-  size_t length = std::min(text.size(), kTextMax);
-  // Not in the middle of a character: 10xxxxxx continues one.
-  while (length < text.size() && length > 0 && (text[length] & 0xc0) == 0x80) --length;
-  std::string clean = text.substr(0, length);
+  std::string clean = CutText(text, kTextMax);
   for (char& c : clean) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
@@ -51,6 +49,8 @@ const char* CauseText(v1::EndCause cause) {
       return "lost";
     case v1::END_CAUSE_REFUSED:
       return "refused";
+    case v1::END_CAUSE_MAX_RUNTIME:
+      return "max runtime";
     default:
       return "unknown";
   }

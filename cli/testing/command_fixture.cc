@@ -37,10 +37,25 @@ class FakeClient : public SchedulerClient {
     return found->second;
   }
 
-  absl::StatusOr<v1::Job> CancelJob(JobId id) override {
-    absl::StatusOr<v1::Job> job = GetJob(id);
-    if (job.ok()) scheduler_.cancelled.push_back(id.value());
-    return job;
+  absl::StatusOr<v1::Job> CancelJob(JobId id) override { return GetJob(id); }
+
+  absl::StatusOr<v1::ControlJobsResponse> ControlJobs(
+      const v1::ControlJobsRequest& request) override {
+    scheduler_.controlled.push_back(request);
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    if (!scheduler_.control_responses.empty()) {
+      v1::ControlJobsResponse response = std::move(scheduler_.control_responses.front());
+      scheduler_.control_responses.pop_front();
+      return response;
+    }
+    v1::ControlJobsResponse response;
+    for (const int64_t id : request.job_ids()) {
+      v1::JobOutcome& outcome = *response.add_outcomes();
+      outcome.set_job_id(id);
+      outcome.set_outcome(v1::JOB_OUTCOME_DONE);
+      outcome.set_text("done");
+    }
+    return response;
   }
 
   absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) override {
@@ -54,6 +69,19 @@ class FakeClient : public SchedulerClient {
     absl::StatusOr<v1::Job> job = GetJob(id);
     if (job.ok() && !IsTerminal(job->state())) return absl::DeadlineExceededError("not over");
     return job;
+  }
+
+  absl::Status WatchJobs(const v1::WatchJobsRequest& request, absl::Duration /*timeout*/,
+                         const WatchVisitor& take) override {
+    scheduler_.watched.push_back(request);
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    if (scheduler_.watched.size() > scheduler_.watch_streams.size()) {
+      return absl::UnavailableError("no stream");
+    }
+    for (const auto& message : scheduler_.watch_streams[scheduler_.watched.size() - 1]) {
+      if (!take(message)) return absl::OkStatus();
+    }
+    return absl::UnavailableError("the stream broke");
   }
 
   absl::StatusOr<v1::ReadContentResponse> ReadContent(
@@ -75,11 +103,13 @@ class FakeClient : public SchedulerClient {
   }
 
   absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) override {
+    scheduler_.listed = request;
     if (!scheduler_.error.ok()) return scheduler_.error;
     v1::ListJobsResponse response;
     for (auto job = scheduler_.jobs.rbegin(); job != scheduler_.jobs.rend(); ++job) {
       if (request.cursor() != 0 && job->first > request.cursor()) continue;
       if (request.active_only() && IsTerminal(job->second.state())) continue;
+      if (job->second.array_id() != request.array_id()) continue;
       if (response.jobs_size() == request.limit()) {
         response.set_next_cursor(job->first);
         break;
@@ -186,6 +216,22 @@ v1::Attempt& CommandFixture::AddAttempt(v1::Job& job) {
   attempt.set_placed_unix_ns(UnixNsAgo(absl::Seconds(121)));
   attempt.set_started_unix_ns(UnixNsAgo(absl::Seconds(120)));
   return attempt;
+}
+
+v1::Job& CommandFixture::AddArray(int64_t id) {
+  v1::Job& job = AddJob(id, "sweep", v1::JOB_STATE_RUNNING);
+  v1::ArraySpec& array = *job.mutable_spec()->mutable_array();
+  array.add_ranges();
+  v1::IndexRange* range = array.add_ranges();
+  range->set_first(5);
+  range->set_last(6);
+  array.set_throttle(2);
+  v1::ArrayStatus& status = *job.mutable_array();
+  status.set_tasks(3);
+  status.set_failed(1);
+  status.set_running(1);
+  status.set_later(1);
+  return job;
 }
 
 void CommandFixture::EndAttempt(v1::Job& job, v1::EndCause cause, const std::string& text) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,11 @@ struct FakeScheduler {
   v1::MainJobSettings main_job_settings;
   v1::GetStatusResponse status;
   v1::SubmitJobResponse submit_response;
+  // Of ControlJobs, one after the other; without one all jobs that are named are done.
+  std::deque<v1::ControlJobsResponse> control_responses;
+  // What watchers are told, one stream after the other; each breaks at its end, and then it is
+  // away.
+  std::vector<std::vector<v1::WatchJobsResponse>> watch_streams;
   std::vector<std::string> backup;  // its pieces
 
   // Every call fails with this, unless it is OK.
@@ -55,8 +61,10 @@ struct FakeScheduler {
   // What was asked.
   std::string address;
   std::vector<v1::SubmitJobRequest> submitted;
-  std::vector<int64_t> cancelled;
+  std::vector<v1::ControlJobsRequest> controlled;
+  v1::ListJobsRequest listed;  // the last one
   std::vector<v1::MoveJobRequest> moved;
+  std::vector<v1::WatchJobsRequest> watched;
   int64_t log_since_unix_ns = 0;  // of the last log that was asked for
   std::string bubbles_main_job;
   std::vector<v1::UpdateMainJobRequest> updated;
@@ -81,6 +89,8 @@ class CommandFixture : public ::testing::Test {
   v1::Job& AddJob(int64_t id, const std::string& name, v1::JobState state);
   // A running attempt of `job` on node1/cpu0, started two minutes ago.
   v1::Attempt& AddAttempt(v1::Job& job);
+  // A running array with the indexes 0, 5 and 6.
+  v1::Job& AddArray(int64_t id);
   // Ends the last attempt one minute ago.
   void EndAttempt(v1::Job& job, v1::EndCause cause, const std::string& text);
   // A client of `scheduler`.

@@ -59,7 +59,6 @@ class TopModel {
   bool has_answers() const { return !points_.empty(); }
   // REQUIRES: has_answers().
   const TopAnswers& answers() const { return answers_; }
-  Instant answered_at() const { return points_.back().at; }
 
   // nullopt while nothing is known: no two answers yet, no iteration has ended, or it is new.
   std::optional<DeviceUse> UseOf(const v1::Device& device) const;

@@ -1,6 +1,7 @@
 #include "client/fill/fill_task.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <string>
 #include <utility>
@@ -89,6 +90,19 @@ FillTask::~FillTask() {
   page()->state.store(static_cast<uint32_t>(TaskState::kDone), std::memory_order_release);
 }
 
+// The agentd that started this process may be gone by now, and the next one on its way.
+Error FillTask::AttachPatiently(const AttachTaskRequest& request, const AgentAddress& address,
+                                const Options& options, TaskPages* pages) {
+  const uint64_t begin_ns = options.clock.NowNs();
+  const std::atomic<uint32_t> nothing = 0;
+  for (uint64_t pause_ns = kRedialNs;; pause_ns = std::min(2 * pause_ns, kRedialMaxNs)) {
+    Error error = AttachTask(request, address, options.clock, pages);
+    const bool is_late = options.clock.NowNs() - begin_ns >= kAttachPatienceNs;
+    if (error.code != PF_NO_AGENT || is_late) return error;
+    options.futex.Wait(nothing, 0, pause_ns);
+  }
+}
+
 std::unique_ptr<FillTask> FillTask::Attach(const Options& options, const std::string& socket,
                                            const Environment& environment, Error* error) {
   std::unique_ptr<FillTask> task = AttachGate(options, socket, environment, error);
@@ -114,7 +128,7 @@ std::unique_ptr<FillTask> FillTask::AttachGate(const Options& options, const std
   AttachTaskRequest request = {};
   TaskPages pages;
   *error = ReadIdentity(environment, &request);
-  if (error->ok()) *error = AttachTask(request, address, options.clock, &pages);
+  if (error->ok()) *error = AttachPatiently(request, address, options, &pages);
   if (error->ok()) {
     return std::make_unique<FillTask>(options, std::move(pages),
                                       Identity{.request = request, .socket = address.socket});

@@ -68,6 +68,8 @@ class FillTask {
   // Between two attempts to reach the next agentd: the first pause, doubled up to the last.
   static constexpr uint64_t kRedialNs = 100'000'000;
   static constexpr uint64_t kRedialMaxNs = 1'000'000'000;
+  // How long Attach waits for an agentd that is being replaced.
+  static constexpr uint64_t kAttachPatienceNs = 60'000'000'000;
 
   // Clock and futex outlive the task. `unit_hint_ns` 0 = the default of UnitEstimate.
   struct Options {
@@ -144,6 +146,8 @@ class FillTask {
   // What came of one try to start a unit.
   enum class Step { kStarted, kGateShut, kOthersTurn };
 
+  static Error AttachPatiently(const AttachTaskRequest& request, const AgentAddress& address,
+                               const Options& options, TaskPages* pages);
   static std::unique_ptr<FillTask> AttachGate(const Options& options, const std::string& socket,
                                               const Environment& environment, Error* error);
   TaskPage* page() const { return task_.As<TaskPage>(); }

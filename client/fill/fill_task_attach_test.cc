@@ -199,9 +199,25 @@ TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndRefusesIt) {
 
 TEST_F(AttachedTest, NeverRunsUngatedWhenAgentdStartedItAndIsGone) {
   agent_.Kill();
-  Attach();
+  const uint64_t begin_ns = fake_clock_.now_ns;
+  task_ = FillTask::Attach({.clock = fake_clock_, .futex = futex_}, "", environment_, &error_);
   EXPECT_EQ(error_.code, PF_NO_AGENT);
   EXPECT_EQ(task_->NextUnit(0, kForever), Outcome::kStop);
+  EXPECT_GE(fake_clock_.now_ns - begin_ns, FillTask::kAttachPatienceNs);
+}
+
+TEST_F(AttachedTest, StartsUnderTheNextAgentIfItsOwnIsGoneByThen) {
+  agent_.Kill();
+  std::unique_ptr<FakeAgent> successor;
+  futex_.on_wait = [&] {
+    fake_clock_.now_ns += FillTask::kRedialNs;
+    if (futex_.waits == 3) successor = std::make_unique<FakeAgent>(agent_.socket());
+    return WaitResult::kTimedOut;
+  };
+  task_ = FillTask::Attach({.clock = fake_clock_, .futex = futex_}, "", environment_, &error_);
+  ASSERT_TRUE(error_.ok()) << error_.text;
+  EXPECT_TRUE(task_->is_gated());
+  EXPECT_EQ(successor->shared().task_request.job_id, 17);
 }
 
 TEST_F(AttachedTest, RefusesAnIdentityThatIsNoNumber) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -16,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/instant.h"
+#include "common/retry_after.h"
 #include "common/status.h"
 #include "common/status_grpc.h"
 #include "proto/scheduler.grpc.pb.h"
@@ -27,6 +29,7 @@ namespace {
 constexpr absl::Duration kBackupTimeout = absl::Hours(1);
 // A page of a thousand jobs with the largest specs fits.
 constexpr int kReceiveMaxBytes = 128 << 20;
+constexpr int kKeepAliveMs = 20'000;
 
 std::shared_ptr<grpc::Channel> NewChannel(const SchedulerClientOptions& options) {
   grpc::ChannelArguments arguments;
@@ -38,6 +41,10 @@ std::shared_ptr<grpc::Channel> NewChannel(const SchedulerClientOptions& options)
                    static_cast<int>(absl::ToInt64Milliseconds(options.call_timeout)));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
                    static_cast<int>(absl::ToInt64Milliseconds(options.back_off_max)));
+  // A watch hears nothing for long: whether schedulerd is still there is asked every so often.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepAliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepAliveMs);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // A proxy for the web must not get between a user and the cluster.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
@@ -80,6 +87,12 @@ class GrpcSchedulerClient : public SchedulerClient {
     return Call(&Stub::CancelJob, request);
   }
 
+  // Safe to try again: what is so already is left as it is.
+  absl::StatusOr<v1::ControlJobsResponse> ControlJobs(
+      const v1::ControlJobsRequest& request) override {
+    return Call(&Stub::ControlJobs, request);
+  }
+
   absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) override {
     return Call(&Stub::MoveJob, request);
   }
@@ -88,6 +101,22 @@ class GrpcSchedulerClient : public SchedulerClient {
     v1::WaitJobRequest request;
     request.set_job_id(job.value());
     return CallWithin(timeout, &Stub::WaitJob, request);
+  }
+
+  absl::Status WatchJobs(const v1::WatchJobsRequest& request, absl::Duration timeout,
+                         const WatchVisitor& take) override {
+    grpc::ClientContext context;
+    if (timeout < absl::InfiniteDuration()) {
+      context.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN));
+    }
+    const auto stream = stub_->WatchJobs(&context, request);
+    v1::WatchJobsResponse response;
+    bool goes_on = true;
+    while (goes_on && stream->Read(&response)) goes_on = take(response);
+    if (!goes_on) context.TryCancel();
+    const grpc::Status status = stream->Finish();
+    if (!goes_on || status.ok()) return absl::OkStatus();
+    return WithAdvice(context, InOurWords(status, timeout));
   }
 
   absl::StatusOr<v1::ReadContentResponse> ReadContent(
@@ -155,9 +184,13 @@ class GrpcSchedulerClient : public SchedulerClient {
     for (int tries = 1;; ++tries) {
       absl::StatusOr<Response> response =
           CallOnce(deadline - dependencies_.clock.Now(), method, request);
-      if (!absl::IsUnavailable(response.status())) return response;
+      const std::optional<absl::Duration> advised = RetryAfterOf(response.status());
+      if (!absl::IsUnavailable(response.status()) && !advised.has_value()) return response;
       was_never_sent = was_never_sent && WasNeverSent(response.status());
-      const absl::Duration delay = BackOffDelay(options_, tries, dependencies_.random());
+      const double random = dependencies_.random();
+      // Later than advised by up to half, so that not all come back at once.
+      const absl::Duration delay = advised.has_value() ? *advised * (1.0 + random / 2)
+                                                       : BackOffDelay(options_, tries, random);
       if (dependencies_.clock.Now() + delay >= deadline) {
         absl::Status last = response.status();
         if (!was_never_sent) last.ErasePayload(kNeverSent);
@@ -175,8 +208,18 @@ class GrpcSchedulerClient : public SchedulerClient {
     context.set_deadline(gpr_time_from_nanos(absl::ToInt64Nanoseconds(timeout), GPR_TIMESPAN));
     Response response;
     const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
-    if (!status.ok()) return InOurWords(status, timeout);
+    if (!status.ok()) return WithAdvice(context, InOurWords(status, timeout));
     return response;
+  }
+
+  // `status` with schedulerd's advice when to try again, if there is any.
+  static absl::Status WithAdvice(const grpc::ClientContext& context, absl::Status status) {
+    const auto& metadata = context.GetServerTrailingMetadata();
+    const auto advice = metadata.find(kRetryAfterMetadata);
+    if (advice == metadata.end()) return status;
+    const auto wait =
+        ParseRetryAfter(absl::string_view(advice->second.data(), advice->second.size()));
+    return wait.has_value() ? WithRetryAfter(std::move(status), *wait) : status;
   }
 
   // An error that schedulerd sent has a text for people already; one of the transport has not.

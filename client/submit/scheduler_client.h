@@ -1,7 +1,8 @@
 // The way from a tool to schedulerd: one blocking method per call of SchedulerService.
 //
-// Every call has a deadline. UNAVAILABLE, and nothing else, is tried again with jittered back-off
-// until that deadline; a submission is therefore only safe to send with a key, and SubmitJob makes
+// Every call has a deadline. UNAVAILABLE, and a refusal that comes with advice when to try again
+// (common/retry_after.h), and nothing else, is tried again with jittered back-off until that
+// deadline; a submission is therefore only safe to send with a key, and SubmitJob makes
 // one up if it has none. Errors carry the code and the text that schedulerd sent; transport errors
 // are put into our own words and name the address that was tried.
 //
@@ -37,10 +38,19 @@ class SchedulerClient {
   // NotFound if there is no such job; likewise for the four below.
   virtual absl::StatusOr<v1::Job> GetJob(JobId job) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(JobId job) = 0;
+  // InvalidArgument: what the request names; jobs that refuse the verb are in the answer.
+  virtual absl::StatusOr<v1::ControlJobsResponse> ControlJobs(
+      const v1::ControlJobsRequest& request) = 0;
   // FailedPrecondition: it does not run, or no such device could take it now.
   virtual absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest& request) = 0;
   // Returns the job once it is terminal. DeadlineExceeded: it is not after `timeout`.
   virtual absl::StatusOr<v1::Job> WaitJob(JobId job, absl::Duration timeout) = 0;
+  // Hands what schedulerd tells a watcher to `take`, until that returns false: OK. Is not tried
+  // again: client/submit/job_watch.h goes on by itself. DeadlineExceeded: after `timeout`, which
+  // may be infinite.
+  using WatchVisitor = std::function<bool(const v1::WatchJobsResponse&)>;
+  virtual absl::Status WatchJobs(const v1::WatchJobsRequest& request, absl::Duration timeout,
+                                 const WatchVisitor& take) = 0;
   virtual absl::StatusOr<v1::ReadContentResponse> ReadContent(
       const v1::ReadContentRequest& request) = 0;
   virtual absl::StatusOr<v1::ListJobsResponse> ListJobs(const v1::ListJobsRequest& request) = 0;

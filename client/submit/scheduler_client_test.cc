@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/retry_after.h"
 #include "common/status_grpc.h"
 #include "common/virtual_time.h"
 #include "proto/scheduler.grpc.pb.h"
@@ -20,10 +21,17 @@ namespace {
 // Answers submissions with what the test has laid ready, one after the other; then with success.
 class FakeService : public v1::SchedulerService::Service {
  public:
-  grpc::Status SubmitJob(grpc::ServerContext*, const v1::SubmitJobRequest* request,
+  grpc::Status SubmitJob(grpc::ServerContext* context, const v1::SubmitJobRequest* request,
                          v1::SubmitJobResponse* response) override {
     keys.push_back(request->key());
-    if (keys.size() <= errors.size()) return ToGrpc(errors[keys.size() - 1]);
+    if (keys.size() <= errors.size()) {
+      const absl::Status& error = errors[keys.size() - 1];
+      const auto wait = RetryAfterOf(error);
+      if (wait.has_value()) {
+        context->AddTrailingMetadata(kRetryAfterMetadata, FormatRetryAfter(*wait));
+      }
+      return ToGrpc(error);
+    }
     response->set_job_id(17);
     return grpc::Status::OK;
   }
@@ -36,6 +44,17 @@ class FakeService : public v1::SchedulerService::Service {
 
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request, v1::Job*) override {
     return ToGrpc(absl::NotFoundError(absl::StrCat("no such job: job=", request->job_id())));
+  }
+
+  grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* request,
+                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
+    v1::WatchJobsResponse response;
+    for (int64_t id : request->job_ids()) {
+      response.set_cursor(absl::StrCat("a.b.", id));
+      writer->Write(response);
+    }
+    context->AddTrailingMetadata(kRetryAfterMetadata, "2000");
+    return ToGrpc(absl::ResourceExhaustedError("watchers_max"));
   }
 
   std::vector<absl::Status> errors;
@@ -63,7 +82,7 @@ class SchedulerClientTest : public ::testing::Test {
               pauses_.push_back(pause);
               time_.AdvanceBy(pause);
             },
-        .random = [] { return 0.0; },
+        .random = [this] { return random_; },
         .new_key = [this] { return absl::StrCat("key-", ++keys_made_); },
         .on_retry = [this](const absl::Status& status) { retried_.push_back(status); },
     };
@@ -77,6 +96,7 @@ class SchedulerClientTest : public ::testing::Test {
   std::vector<absl::Duration> pauses_;
   std::vector<absl::Status> retried_;
   int keys_made_ = 0;
+  double random_ = 0;
 };
 
 TEST_F(SchedulerClientTest, RetriesUnavailableWithTheSameKeyAndGrowingPauses) {
@@ -90,6 +110,64 @@ TEST_F(SchedulerClientTest, RetriesUnavailableWithTheSameKeyAndGrowingPauses) {
   EXPECT_EQ(service_.keys, std::vector<std::string>(4, "key-1"));
   EXPECT_EQ(pauses_, (std::vector<absl::Duration>{absl::Milliseconds(50), absl::Milliseconds(100),
                                                   absl::Milliseconds(200)}));
+}
+
+TEST_F(SchedulerClientTest, RefusalWithAdviceIsTriedAgainWhenItSays) {
+  service_.errors = {
+      WithRetryAfter(absl::ResourceExhaustedError("requests_max"), absl::Milliseconds(700)),
+      WithRetryAfter(absl::UnavailableError("starting"), absl::Milliseconds(300))};
+  random_ = 0.5;
+
+  ASSERT_TRUE(NewClient()->SubmitJob({}).ok());
+
+  // Later by a quarter: half of the jitter.
+  EXPECT_EQ(pauses_,
+            (std::vector<absl::Duration>{absl::Milliseconds(875), absl::Milliseconds(375)}));
+  EXPECT_EQ(service_.keys, std::vector<std::string>(3, "key-1"));
+}
+
+TEST_F(SchedulerClientTest, RefusalWithAdviceBeyondTheDeadlineIsTheAnswer) {
+  service_.errors = {WithRetryAfter(absl::ResourceExhaustedError("full"), absl::Minutes(1))};
+
+  EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
+
+  EXPECT_TRUE(pauses_.empty());
+}
+
+TEST_F(SchedulerClientTest, RefusalWithoutAdviceIsTheAnswer) {
+  service_.errors = {absl::ResourceExhaustedError("jobs_max")};
+
+  EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
+
+  EXPECT_EQ(service_.keys.size(), 1U);
+}
+
+TEST_F(SchedulerClientTest, WatchHandsOnWhatComesAndThenTheErrorWithItsAdvice) {
+  v1::WatchJobsRequest request;
+  for (int id = 1; id <= 3; ++id) request.add_job_ids(id);
+  std::vector<std::string> cursors;
+
+  const absl::Status status = NewClient()->WatchJobs(request, absl::InfiniteDuration(),
+                                                     [&](const v1::WatchJobsResponse& response) {
+                                                       cursors.push_back(response.cursor());
+                                                       return true;
+                                                     });
+
+  EXPECT_EQ(cursors, (std::vector<std::string>{"a.b.1", "a.b.2", "a.b.3"}));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(RetryAfterOf(status), absl::Seconds(2));
+}
+
+TEST_F(SchedulerClientTest, WatchEndsWhenItsTakerHasEnough) {
+  v1::WatchJobsRequest request;
+  for (int id = 1; id <= 3; ++id) request.add_job_ids(id);
+  int taken = 0;
+
+  const absl::Status status = NewClient()->WatchJobs(
+      request, absl::Seconds(30), [&](const v1::WatchJobsResponse&) { return ++taken < 2; });
+
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(taken, 2);
 }
 
 TEST_F(SchedulerClientTest, TellsAboutRetriesOncePerCall) {

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/text.h"
 #include "scheduler/convert/profile.h"
+#include "scheduler/convert/ties.h"
 #include "scheduler/core/explain.h"
 #include "scheduler/core/tenant_table.h"
 
@@ -16,7 +18,9 @@ static_assert(static_cast<int>(FillWay::kProcess) == v1::FILL_WAY_PROCESS);
 // Of an agent's lines for people, in bytes.
 constexpr size_t kLineMax = 256;
 
-v1::JobState ToProto(JobPhase phase) {
+}  // namespace
+
+v1::JobState StateOf(JobPhase phase) {
   switch (phase) {
     case JobPhase::kPending:
       return v1::JOB_STATE_PENDING;
@@ -33,6 +37,8 @@ v1::JobState ToProto(JobPhase phase) {
   }
   return v1::JOB_STATE_UNSPECIFIED;
 }
+
+namespace {
 
 v1::PendingReasonCode ToProto(PendingCode code) {
   switch (code) {
@@ -58,6 +64,24 @@ v1::PendingReasonCode ToProto(PendingCode code) {
       return v1::PENDING_REASON_QUARANTINE;
   }
   return v1::PENDING_REASON_UNSPECIFIED;
+}
+
+static_assert(static_cast<int>(JobStep::Kind::kSubmitted) + 1 == v1::JOB_STEP_SUBMITTED);
+static_assert(static_cast<int>(JobStep::Kind::kCancelled) + 1 == v1::JOB_STEP_CANCELLED);
+static_assert(static_cast<int>(JobStep::Actor::kUser) + 1 == v1::JOB_ACTOR_USER);
+static_assert(static_cast<int>(JobStep::Actor::kAgent) + 1 == v1::JOB_ACTOR_AGENT);
+
+v1::PendingReasonCode PendingReasonOf(const Job& job, const Plan& plan, Instant now) {
+  if (job.is_held) return v1::PENDING_REASON_HELD;
+  const std::optional<PendingReason> reason = ReasonOf(job, plan, now);
+  return reason.has_value() ? ToProto(reason->code) : v1::PENDING_REASON_NOT_PLANNED_YET;
+}
+
+// Of a terminal job.
+v1::EndCause EndCauseOf(const Job& job) {
+  if (job.is_start_expired) return v1::END_CAUSE_NOT_STARTED;
+  if (job.phase == JobPhase::kCancelled || job.attempts.empty()) return v1::END_CAUSE_CANCELLED;
+  return ToProto(job.attempts.back().end.cause);
 }
 
 int64_t UnixNs(const std::optional<absl::Time>& time) {
@@ -105,7 +129,17 @@ JobSpec FromProto(const v1::JobSpec& from) {
                           : std::optional(absl::FromUnixNanos(from.deadline_unix_ns())),
           .min_runtime = absl::Nanoseconds(from.min_runtime_ns()),
           .is_evictable = !from.not_evictable(),
-          .may_be_infeasible = from.allow_infeasible()};
+          .may_be_infeasible = from.allow_infeasible(),
+          .array = from.has_array() ? std::optional(FromProto(from.array())) : std::nullopt,
+          .dependencies = DependenciesOf(from),
+          .max_runtime = from.max_runtime_ns() == 0
+                             ? std::nullopt
+                             : std::optional(absl::Nanoseconds(from.max_runtime_ns())),
+          .labels = {from.labels().begin(), from.labels().end()},
+          .start_before = from.start_before_unix_ns() == 0
+                              ? std::nullopt
+                              : std::optional(absl::FromUnixNanos(from.start_before_unix_ns())),
+          .is_held = from.hold()};
 }
 
 AttemptKey FromProto(const v1::AttemptKey& from) {
@@ -128,6 +162,8 @@ EndCause FromProto(v1::EndCause from) {
       return EndCause::kLost;
     case v1::END_CAUSE_REFUSED:
       return EndCause::kRefused;
+    case v1::END_CAUSE_MAX_RUNTIME:
+      return EndCause::kMaxRuntime;
     default:
       return EndCause::kUnknown;
   }
@@ -146,15 +182,15 @@ FillProgress FromProto(const v1::FillProgress& from) {
           .bubbles_skipped = from.bubbles_skipped(),
           .overstays = from.overstays(),
           .freezes = from.freezes(),
-          .memory_guard = from.memory_guard().substr(0, kLineMax),
-          .stopped_by = from.stopped_by().substr(0, kLineMax),
-          .log_error = from.log_error().substr(0, kLineMax),
+          .memory_guard = CutText(from.memory_guard(), kLineMax),
+          .stopped_by = CutText(from.stopped_by(), kLineMax),
+          .log_error = CutText(from.log_error(), kLineMax),
           .processes_denied = from.processes_denied(),
           .checkpoints = from.checkpoints(),
           .checkpoint_failures = from.checkpoint_failures(),
           .checkpoint_ns = from.checkpoint_ns(),
           .checkpoint_unix_ns = from.checkpoint_unix_ns(),
-          .resumed_from = from.resumed_from().substr(0, kLineMax),
+          .resumed_from = CutText(from.resumed_from(), kLineMax),
           .pieces = from.pieces()};
 }
 
@@ -175,6 +211,16 @@ v1::JobSpec ToProto(const JobSpec& from) {
   to.set_min_runtime_ns(absl::ToInt64Nanoseconds(from.min_runtime));
   to.set_not_evictable(!from.is_evictable);
   to.set_allow_infeasible(from.may_be_infeasible);
+  if (from.max_runtime.has_value()) {
+    to.set_max_runtime_ns(absl::ToInt64Nanoseconds(*from.max_runtime));
+  }
+  for (const auto& [key, value] : from.labels) (*to.mutable_labels())[key] = value;
+  to.set_start_before_unix_ns(UnixNs(from.start_before));
+  to.set_hold(from.is_held);
+  if (from.array.has_value()) *to.mutable_array() = ToProto(*from.array);
+  for (const Dependency& dependency : from.dependencies) {
+    *to.add_dependencies() = ToProto(dependency);
+  }
   return to;
 }
 
@@ -216,6 +262,8 @@ v1::EndCause ToProto(EndCause from) {
       return v1::END_CAUSE_LOST;
     case EndCause::kRefused:
       return v1::END_CAUSE_REFUSED;
+    case EndCause::kMaxRuntime:
+      return v1::END_CAUSE_MAX_RUNTIME;
   }
   return v1::END_CAUSE_UNSPECIFIED;
 }
@@ -247,24 +295,59 @@ v1::FillProgress ToProto(const FillProgress& from) {
   return to;
 }
 
-v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
+namespace {
+
+// What watchers are told of a spec: it is told again with each change.
+v1::JobSpec ToWatchedProto(const JobSpec& from) {
+  v1::JobSpec to;
+  to.set_name(from.name);
+  to.set_tenant(from.tenant);
+  to.set_priority(from.priority);
+  for (const auto& [key, value] : from.labels) (*to.mutable_labels())[key] = value;
+  return to;
+}
+
+v1::Job Convert(const Job& from, const Plan& plan, Instant now, bool is_whole) {
   v1::Job to;
   to.set_id(from.id.value());
-  *to.mutable_spec() = ToProto(*from.spec);
-  to.set_state(ToProto(from.phase));
+  *to.mutable_spec() = is_whole ? ToProto(*from.spec) : ToWatchedProto(*from.spec);
+  to.set_state(StateOf(from.phase));
   if (from.phase == JobPhase::kPending) {
-    const std::optional<PendingReason> reason = ReasonOf(from, plan, now);
-    to.set_pending_reason(reason.has_value() ? ToProto(reason->code)
-                                             : v1::PENDING_REASON_NOT_PLANNED_YET);
+    to.set_pending_reason(PendingReasonOf(from, plan, now));
     to.set_pending_text(ExplainWaitingJob(from, plan, now));
   }
   to.set_cancel_requested(from.is_cancel_requested);
   to.set_end_text(ExplainJobEnd(from));
   to.set_submitted_unix_ns(absl::ToUnixNanos(from.submitted_at));
   to.set_ended_unix_ns(UnixNs(from.ended_at));
-  for (const Attempt& attempt : from.attempts) *to.add_attempts() = ToProto(attempt);
+  for (const Attempt& attempt : from.attempts) {
+    if (is_whole || &attempt == &from.attempts.back()) *to.add_attempts() = ToProto(attempt);
+  }
   to.set_memory_bytes(from.memory_bytes);
   to.set_profile_source(from.profile.source);
+  to.set_held(from.is_held && !IsTerminal(from.phase));
+  if (IsTerminal(from.phase)) to.set_end_cause(EndCauseOf(from));
+  return to;
+}
+
+}  // namespace
+
+v1::Job ToProto(const Job& from, const Plan& plan, Instant now) {
+  return Convert(from, plan, now, /*is_whole=*/true);
+}
+
+v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now) {
+  return Convert(from, plan, now, /*is_whole=*/false);
+}
+
+v1::JobStep ToProto(const JobStep& from) {
+  v1::JobStep to;
+  to.set_unix_ns(absl::ToUnixNanos(from.at));
+  to.set_kind(static_cast<v1::JobStepKind>(static_cast<int>(from.kind) + 1));
+  to.set_actor(static_cast<v1::JobActor>(static_cast<int>(from.actor) + 1));
+  to.set_node(from.node);
+  to.set_attempt(from.attempt.value());
+  to.set_text(from.text);
   return to;
 }
 

@@ -12,6 +12,7 @@
 #include "proto/types.pb.h"
 #include "scheduler/core/device.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/job_history.h"
 #include "scheduler/core/main_job.h"
 #include "scheduler/core/tenant_table.h"
 #include "scheduler/core/why.h"
@@ -27,6 +28,7 @@ BubbleStats FromProto(const v1::BubbleStats& from);
 MainJobSettings FromProto(const v1::MainJobSettings& from);
 FillMode FromProto(v1::FillMode from);
 
+v1::JobState StateOf(JobPhase phase);
 v1::JobSpec ToProto(const JobSpec& from);
 v1::AttemptKey ToProto(const AttemptKey& from);
 v1::AttemptState ToProto(AttemptState from);
@@ -38,8 +40,11 @@ v1::MainJobSettings ToProto(const MainJobSettings& from);
 
 v1::PendingDetail ToProto(const WaitDetail& from);
 v1::TenantStatus ToProto(const TenantUse& from);
-// With the reasons of `plan`, if the job waits, as they read at `now`.
+v1::JobStep ToProto(const JobStep& from);
+// Without its history. With the reasons of `plan`, if the job waits, as they read at `now`.
 v1::Job ToProto(const Job& from, const Plan& plan, Instant now);
+// The part of it that watchers are told, see watch.proto.
+v1::Job ToWatchedProto(const Job& from, const Plan& plan, Instant now);
 
 }  // namespace pipefill::scheduler
 

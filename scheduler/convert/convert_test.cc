@@ -109,7 +109,9 @@ TEST(ConvertTest, EndCausesSurvive) {
   for (int value = v1::EndCause_MIN; value <= v1::EndCause_MAX; ++value) {
     if (!v1::EndCause_IsValid(value)) continue;
     const auto cause = static_cast<v1::EndCause>(value);
-    EXPECT_EQ(ToProto(FromProto(cause)), cause);
+    // No attempt ends so.
+    const bool is_of_jobs = cause == v1::END_CAUSE_NOT_STARTED;
+    EXPECT_EQ(ToProto(FromProto(cause)), is_of_jobs ? v1::END_CAUSE_UNSPECIFIED : cause);
   }
   EXPECT_EQ(ToProto(FromProto(static_cast<v1::EndCause>(99))), v1::END_CAUSE_UNSPECIFIED);
 }
@@ -203,6 +205,65 @@ TEST(ConvertJobTest, WaitingJobCarriesCodeAndText) {
 TEST(ConvertJobTest, JobThatNoPlanHasSeenIsNotPlannedYet) {
   const v1::Job job = ToProto(JobIn(JobPhase::kPending), Plan(), Instant());
   EXPECT_EQ(job.pending_reason(), v1::PENDING_REASON_NOT_PLANNED_YET);
+}
+
+TEST(ConvertJobTest, HeldJobHasItsOwnReason) {
+  Job job = JobIn(JobPhase::kPending);
+  job.is_held = true;
+  const v1::Job held = ToProto(job, Plan(), Instant());
+  EXPECT_EQ(held.pending_reason(), v1::PENDING_REASON_HELD);
+  EXPECT_TRUE(held.held());
+  EXPECT_NE(held.pending_text(), "");
+  job = JobIn(JobPhase::kCancelled);
+  job.is_held = true;
+  EXPECT_FALSE(ToProto(job, Plan(), Instant()).held());
+}
+
+TEST(ConvertJobTest, EndedJobSaysWhy) {
+  EXPECT_EQ(ToProto(JobIn(JobPhase::kRunning), Plan(), Instant()).end_cause(),
+            v1::END_CAUSE_UNSPECIFIED);
+  EXPECT_EQ(ToProto(JobIn(JobPhase::kCancelled), Plan(), Instant()).end_cause(),
+            v1::END_CAUSE_CANCELLED);
+  Job job = JobIn(JobPhase::kFailed);
+  job.attempts.emplace_back().end = {EndCause::kOutOfMemory, 0, 0, ""};
+  EXPECT_EQ(ToProto(job, Plan(), Instant()).end_cause(), v1::END_CAUSE_OUT_OF_MEMORY);
+  JobSpec spec = *job.spec;
+  spec.start_before = TimeAt(1).wall;
+  job.spec = std::make_shared<const JobSpec>(spec);
+  job.is_start_expired = true;
+  EXPECT_EQ(ToProto(job, Plan(), Instant()).end_cause(), v1::END_CAUSE_NOT_STARTED);
+}
+
+TEST(ConvertJobTest, StepsOfHistoryKeepTheirKindsAndActors) {
+  using Kind = JobStep::Kind;
+  const std::vector<std::pair<Kind, v1::JobStepKind>> kinds = {
+      {Kind::kSubmitted, v1::JOB_STEP_SUBMITTED},
+      {Kind::kHeld, v1::JOB_STEP_HELD},
+      {Kind::kReleased, v1::JOB_STEP_RELEASED},
+      {Kind::kRequeueRequested, v1::JOB_STEP_REQUEUE_REQUESTED},
+      {Kind::kMoveRequested, v1::JOB_STEP_MOVE_REQUESTED},
+      {Kind::kCancelRequested, v1::JOB_STEP_CANCEL_REQUESTED},
+      {Kind::kPlaced, v1::JOB_STEP_PLACED},
+      {Kind::kStarted, v1::JOB_STEP_STARTED},
+      {Kind::kAttemptEnded, v1::JOB_STEP_ATTEMPT_ENDED},
+      {Kind::kRequeued, v1::JOB_STEP_REQUEUED},
+      {Kind::kSucceeded, v1::JOB_STEP_SUCCEEDED},
+      {Kind::kFailed, v1::JOB_STEP_FAILED},
+      {Kind::kCancelled, v1::JOB_STEP_CANCELLED}};
+  for (const auto& [kind, proto] : kinds) {
+    EXPECT_EQ(ToProto(JobStep{.at = TimeAt(0).wall, .kind = kind}).kind(), proto);
+  }
+  const v1::JobStep step = ToProto(JobStep{.at = TimeAt(3).wall,
+                                           .kind = Kind::kStarted,
+                                           .actor = JobStep::Actor::kAgent,
+                                           .node = "a",
+                                           .attempt = AttemptNumber(2),
+                                           .text = "why"});
+  EXPECT_EQ(step.unix_ns(), absl::ToUnixNanos(TimeAt(3).wall));
+  EXPECT_EQ(step.actor(), v1::JOB_ACTOR_AGENT);
+  EXPECT_EQ(step.node(), "a");
+  EXPECT_EQ(step.attempt(), 2);
+  EXPECT_EQ(step.text(), "why");
 }
 
 TEST(ConvertJobTest, SaysWhoseProfileItGoesBy) {

@@ -35,6 +35,8 @@ struct LaunchAttempt {
   absl::Time job_submitted_at;
   // What the task is told to do; nullopt = nothing.
   std::optional<Configuration> configuration = std::nullopt;
+  JobId array_of = {};  // the array that it is a task of; 0 = none
+  int32_t array_index = 0;
 };
 
 struct StopAttempt {

@@ -11,6 +11,13 @@ Plan ClusterPlanner::MakePlan(ClusterState* state, const EventTime& time) {
     changes.nodes.insert(it->second);
   }
   for (const std::string& node : changes.nodes) Follow(*state, node, time.now);
+  for (const DeviceKey& device : changes.devices) {
+    // Of a node that was silent until now: that is a change of the node.
+    if (nodes_.contains(device.node) && !changes.nodes.contains(device.node)) {
+      std::optional<DeviceSnapshot> snapshot = state->SnapshotDevice(device, time.now);
+      if (snapshot.has_value()) planner_.SetDevice(*std::move(snapshot));
+    }
+  }
   for (JobId id : changes.jobs) {
     std::optional<PendingJob> job = state->SnapshotPending(id, time);
     if (job.has_value()) {

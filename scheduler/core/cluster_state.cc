@@ -75,7 +75,7 @@ int64_t ClusterState::LargerAsk(const AttemptEnded& ended) const {
     if (!node->is_connected()) continue;
     for (size_t i = 0; i < node->devices.size(); ++i) {
       // Once the tasks that are there now have ended.
-      const DeviceSnapshot device = SnapshotDevice(*node, i, NoAttempts());
+      const DeviceSnapshot device = scheduler::SnapshotDevice(*node, i, NoAttempts());
       if (device.main_job != MainJobUse::kFilled) continue;
       largest_bytes = std::max(largest_bytes, device.memory_free_bytes);
     }
@@ -90,9 +90,13 @@ const LiveAttempts& ClusterState::LiveAttemptsOf(const std::string& node) const 
 }
 
 JobCounts ClusterState::counts() const {
-  const auto pending = static_cast<int64_t>(pending_.size());
-  return {
-      .pending = pending, .running = live_count_, .ended = jobs_.size() - pending - live_count_};
+  const auto ended = static_cast<int64_t>(ended_.size());
+  const auto arrays = static_cast<int64_t>(ties_.open_arrays.size());
+  return {.pending = waiting_.size(),
+          .held = waiting_.held(),
+          .running = jobs_.size() - waiting_.size() - ended - arrays,
+          .ended = ended,
+          .arrays = arrays};
 }
 
 ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
@@ -103,8 +107,11 @@ ClusterSnapshot ClusterState::Snapshot(const EventTime& time) const {
       snapshot.devices.push_back(std::move(device));
     }
   }
-  snapshot.pending.reserve(pending_.size());
-  for (JobId id : pending_) snapshot.pending.push_back(*SnapshotPending(id, time));
+  snapshot.pending.reserve(waiting_.open().size());
+  for (JobId id : waiting_.open()) {
+    std::optional<PendingJob> pending = SnapshotPending(id, time);
+    if (pending.has_value()) snapshot.pending.push_back(*std::move(pending));
+  }
   snapshot.tenants = tenants_.Snapshot(time.wall);
   return snapshot;
 }
@@ -117,9 +124,19 @@ std::vector<DeviceSnapshot> ClusterState::SnapshotNode(const std::string& name, 
   return devices;
 }
 
+std::optional<DeviceSnapshot> ClusterState::SnapshotDevice(const DeviceKey& key,
+                                                           Instant now) const {
+  const Node* node = nodes_.Find(key.node);
+  if (node == nullptr || !IsHeard(*node, now)) return std::nullopt;
+  const std::optional<size_t> device = node->IndexOf(key.name);
+  if (!device.has_value()) return std::nullopt;
+  return SnapshotOf(*node, *device, now);
+}
+
 std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTime& time) const {
-  if (!pending_.contains(id)) return std::nullopt;
+  if (!waiting_.open().contains(id)) return std::nullopt;
   const Job& job = *jobs_.Find(id);
+  if (!IsInLine(jobs(), job)) return std::nullopt;
   PendingJob pending{.id = id,
                      .memory_bytes = job.memory_bytes,
                      .not_before = job.not_before,
@@ -139,7 +156,7 @@ std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTim
 }
 
 DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant now) const {
-  DeviceSnapshot snapshot = SnapshotDevice(node, device, LiveAttemptsOf(node.name));
+  DeviceSnapshot snapshot = scheduler::SnapshotDevice(node, device, LiveAttemptsOf(node.name));
   snapshot.is_quarantined = refusals_.Find(node.name, now) != nullptr;
   for (const ResidentTask& task : snapshot.residents) {
     snapshot.load_seconds += SecondsLeft(*jobs_.Find(task.job)).value_or(0);
@@ -168,14 +185,6 @@ bool ClusterState::IsHeard(const Node& node, Instant now) const {
   return node.is_connected() && now <= HeardUntil(node);
 }
 
-std::vector<std::string> ClusterState::HeardNodes(Instant now) const {
-  std::vector<std::string> names;
-  for (const auto& [name, node] : nodes_.nodes()) {
-    if (IsHeard(*node, now)) names.push_back(name);
-  }
-  return names;
-}
-
 std::vector<std::string> ClusterState::SilentNodes(Instant now) const {
   std::vector<std::string> names;
   for (const auto& [name, node] : nodes_.nodes()) {
@@ -201,11 +210,13 @@ std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
 
 void ClusterState::Apply(const Event& event, const EventTime& time) {
   std::visit([&](const auto& happened) { ApplyEvent(happened, time); }, event);
+  Settle(time);
 }
 
 void ClusterState::FinishReplay(Instant now) {
   // Those of the journal are of any age.
   refusals_.ClearAll();
+  TakeEnded();
   for (const auto& [node, live] : live_by_node_) {
     if (!live.empty()) nodes_.Expect(node, now);
   }
@@ -216,19 +227,20 @@ void ClusterState::Move(Job& job, JobInput input, const EventTime& time) {
   CHECK(next.has_value());
   changes_.jobs.insert(job.id);
   if (job.phase == JobPhase::kPending) {
-    pending_.erase(job.id);
+    waiting_.Remove(job);
     tenants_.AddPending(job.spec->tenant, -1);
+    if (job.is_task()) AddWaiting(job.array_of, -1);
   }
-  if (HasLiveAttempt(job.phase)) --live_count_;
   job.phase = *next;
   if (job.phase == JobPhase::kPending) {
-    pending_.insert(job.id);
+    waiting_.Add(job);
     tenants_.AddPending(job.spec->tenant, 1);
+    if (job.is_task()) AddWaiting(job.array_of, 1);
   }
-  if (HasLiveAttempt(job.phase)) ++live_count_;
   if (!IsTerminal(job.phase) || job.ended_at.has_value()) return;
   job.ended_at = time.wall;
   ended_.emplace(time.wall, job.id);
+  ties_.ended_now.push_back(job.id);
 }
 
 void ClusterState::TakeUpProfile(Job& job) const {
@@ -243,27 +255,16 @@ void ClusterState::ApplyEvent(const JobSubmitted& event, const EventTime& time) 
   job.key = event.key;
   job.spec = std::make_shared<const JobSpec>(event.spec);
   job.memory_bytes = event.spec.memory_bytes;
+  job.is_held = event.spec.is_held;
   job.submitted_at = time.wall;
   TakeUpProfile(job);
   if (!job.spec->profile.configurations.empty()) profiles_.OnGiven(job);
+  if (!job.spec->array.has_value()) waiting_.Add(job);
   jobs_.Add(std::move(job));
-  pending_.insert(event.job);
   tenants_.AddPending(event.spec.tenant, 1);
   changes_.jobs.insert(event.job);
   if (!event.key.empty()) jobs_by_key_[event.key] = event.job;
-}
-
-void ClusterState::ApplyEvent(const CancelRequested& event, const EventTime& time) {
-  Job& job = jobs_.Edit(event.job);
-  job.is_cancel_requested = true;
-  Move(job, JobInput::kCancelRequested, time);
-  if (HasLiveAttempt(job.phase)) Leave(job);
-}
-
-void ClusterState::ApplyEvent(const MoveRequested& event, const EventTime& /*time*/) {
-  Job& job = jobs_.Edit(event.job);
-  job.move_to = event.to;
-  Leave(job);
+  Tie(event.job, time);
 }
 
 void ClusterState::ApplyEvent(const EvictionRequested& event, const EventTime& time) {
@@ -282,7 +283,7 @@ LiveAttempt& ClusterState::LiveEntryOf(const Job& job) {
 
 void ClusterState::Leave(const Job& job) {
   LiveEntryOf(job).is_leaving = true;
-  changes_.nodes.insert(job.live_attempt().device.node);
+  changes_.devices.insert(job.live_attempt().device);
 }
 
 void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time) {
@@ -305,7 +306,7 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
       .priority = job.spec->priority,
       .may_be_evicted = job.spec->is_evictable};
   tenants_.AddResident(job.spec->tenant, 1);
-  changes_.nodes.insert(event.device.node);
+  changes_.devices.insert(event.device);
 }
 
 void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time) {
@@ -319,7 +320,7 @@ void ClusterState::ApplyEvent(const AttemptStarted& event, const EventTime& time
   live.is_started = true;
   job.refusals = 0;
   refusals_.Clear(attempt.device.node);
-  changes_.nodes.insert(attempt.device.node);
+  changes_.devices.insert(attempt.device);
   nodes_.Account(attempt.device.node, attempt.fence);
 }
 
@@ -350,13 +351,14 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
     if (job.phase == JobPhase::kPending) TakeUpProfile(job);
   }
   if (event.end.cause == EndCause::kRefused) {
-    refusals_.Note(attempt.device.node, event.end.text, time.now);
+    const bool is_quarantined = refusals_.Note(attempt.device.node, event.end.text, time.now);
+    if (is_quarantined) changes_.nodes.insert(attempt.device.node);
     ++job.refusals;
     if (job.phase == JobPhase::kPending) {
       job.not_before = time.now + BackOffAfter(job.refusals, limits_.back_off);
     }
   }
-  changes_.nodes.insert(attempt.device.node);
+  changes_.devices.insert(attempt.device);
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);
   live->second.erase(attempt.fence);
@@ -370,10 +372,8 @@ void ClusterState::ApplyEvent(const MainJobUpdated& event, const EventTime& /*ti
 
 void ClusterState::ApplyEvent(const HistoryDropped& event, const EventTime& /*time*/) {
   for (JobId id : event.jobs) {
-    const Job& job = *jobs_.Find(id);
-    if (!job.key.empty()) jobs_by_key_.erase(job.key);
-    ended_.erase({*job.ended_at, id});
-    jobs_.Drop(id);
+    // A task leaves with its array.
+    if (const Job* job = jobs_.Find(id); job != nullptr) Drop(*job);
   }
 }
 

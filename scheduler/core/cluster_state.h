@@ -23,66 +23,27 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/ids.h"
 #include "common/instant.h"
 #include "planner/snapshot.h"
+#include "scheduler/core/cluster_parts.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/job.h"
 #include "scheduler/core/job_machine.h"
 #include "scheduler/core/job_table.h"
+#include "scheduler/core/job_ties.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
 #include "scheduler/core/profile_book.h"
 #include "scheduler/core/refusal_table.h"
 #include "scheduler/core/tenant_table.h"
+#include "scheduler/core/waiting_jobs.h"
 
 namespace pipefill::scheduler {
-
-struct ClusterLimits {
-  // Jobs that the store may hold, ended ones included.
-  int64_t jobs_max = 1'000'000;
-  // How long, by the wall clock, and how many jobs are known after their end.
-  absl::Duration history_keep = absl::Hours(720);
-  int64_t history_jobs_max = 500'000;
-  // Main jobs for which something may be set. An agent is told all of it as it dials in, so this
-  // must stay well below what a stream queues.
-  size_t main_jobs_max = 512;
-  // A node that was heard of within this time is alive: another agent may not take its name.
-  absl::Duration agent_lease = absl::Seconds(10);
-  // Silence after which an agent is given up, and after which an attempt that it does not name is.
-  absl::Duration agent_lost_after = absl::Seconds(15);
-  BackOff back_off;
-  std::vector<TenantLimits> tenants = {};
-  // After which used device time counts half, between tenants.
-  absl::Duration fair_half_life = absl::Hours(1);
-  RefusalLimits refusals = {};
-  // How long a place is kept for the job that tasks were evicted for.
-  absl::Duration eviction_hold = absl::Seconds(30);
-};
-
-// What has changed, as far as plans are concerned, since it was last asked for.
-struct PlanChanges {
-  absl::btree_set<std::string> nodes;
-  absl::btree_set<JobId> jobs;
-};
-
-struct JobCounts {
-  int64_t pending = 0;
-  int64_t running = 0;  // with a live attempt
-  int64_t ended = 0;
-};
-
-// The durable state at one moment; never changes.
-struct DurableState {
-  JobTableView jobs;
-  JobId next_job_id;
-  Fence last_fence;
-  std::shared_ptr<const MainJobMap> main_jobs;
-  std::vector<TenantUsed> tenants;
-  std::vector<ProfileBook::Record> profiles;
-};
 
 // NotFound; says whether the job was there once. `last` is the newest id that was given.
 absl::Status JobNotFound(JobId id, JobId last);
@@ -96,7 +57,8 @@ class ClusterState {
       : limits_(limits),
         main_jobs_(limits.main_jobs_max),
         tenants_(limits.tenants, limits.fair_half_life),
-        refusals_(limits.refusals) {}
+        refusals_(limits.refusals),
+        ties_(limits.array_history_max) {}
 
   // Whether `event` may be applied. Codes: NotFound (no such job), FailedPrecondition (the state
   // forbids it), AlreadyExists (key in use), ResourceExhausted (a limit, named), Aborted (stale: a
@@ -127,6 +89,10 @@ class ClusterState {
 
   // Ended jobs that are to leave the history at `wall`, the oldest ends first, at most `limit`.
   std::vector<JobId> ExpiredJobs(absl::Time wall, size_t limit) const;
+  // Tasks that are to become jobs, in the order of their arrays, at most `limit` together.
+  std::vector<ArrayAdmitted> DueTasks(int64_t limit) const;
+  // Jobs that have ended since it was last asked, and tasks that ended before they were jobs.
+  std::vector<JobId> TakeEnded();
 
   JobId next_job_id() const { return JobId(jobs_.last_id().value() + 1); }
   // The key of the job's next attempt. REQUIRES: the job exists.
@@ -134,6 +100,7 @@ class ClusterState {
 
   // NotFound. Valid until the next Apply.
   absl::StatusOr<const Job*> FindJob(JobId id) const;
+  const JobTableView& jobs() const { return jobs_.view(); }
   // The job that was submitted with `key` (not empty); nullopt if none was. AlreadyExists if it was
   // submitted with another spec.
   absl::StatusOr<std::optional<JobId>> FindSubmission(const std::string& key,
@@ -150,13 +117,17 @@ class ClusterState {
   // Attempts of the node that have not ended.
   const LiveAttempts& LiveAttemptsOf(const std::string& node) const;
   JobCounts counts() const;
-  bool has_pending() const { return !pending_.empty(); }
+  // Whether a plan might have something to do.
+  bool has_pending() const { return !waiting_.open().empty() || !ties_.due_arrays.empty(); }
+  const WaitingJobs& waiting() const { return waiting_; }
 
   // All that a plan depends on. For few devices: plans are fed by changes.
   ClusterSnapshot Snapshot(const EventTime& time) const;
   PlanChanges TakePlanChanges() { return std::exchange(changes_, PlanChanges()); }
   // The devices of a connected node that was heard of lately; else none.
   std::vector<DeviceSnapshot> SnapshotNode(const std::string& node, Instant now) const;
+  // One of them; nullopt if it is not among them.
+  std::optional<DeviceSnapshot> SnapshotDevice(const DeviceKey& device, Instant now) const;
   // nullopt if the job does not wait.
   std::optional<PendingJob> SnapshotPending(JobId job, const EventTime& time) const;
   // When the node stops to count as heard of, if nothing is heard until then.
@@ -167,10 +138,10 @@ class ClusterState {
 
   // --- Silence ---
 
-  // Connected nodes that were heard of lately, and may therefore be kept alive and given jobs.
-  // "Lately" is lost_after - lease: an agent whose words do not arrive has run out of its lease by
-  // the time it is given up, even if ours arrive there.
-  std::vector<std::string> HeardNodes(Instant now) const;
+  // Whether the node is connected and was heard of lately, and may therefore be kept alive and
+  // given jobs. "Lately" is lost_after - lease: an agent whose words do not arrive has run out of
+  // its lease by the time it is given up, even if ours arrive there.
+  bool IsHeard(const Node& node, Instant now) const;
 
   // When SilentNodes or OverdueAttempts will next say something, if nothing is heard until then.
   std::optional<Instant> NextDeadline() const;
@@ -181,7 +152,9 @@ class ClusterState {
 
  private:
   absl::Status CheckLive(const AttemptKey& key) const;
+  absl::Status CheckInput(JobId job, JobInput input) const;
   absl::Status CheckCancel(JobId job) const;
+  absl::Status CheckStartExpired(JobId job) const;
   absl::Status CheckMove(JobId job) const;
   absl::Status CheckEvictionReplay(const EvictionRequested& event) const;
   absl::Status CheckEviction(const EvictionRequested& event, Instant now) const;
@@ -201,37 +174,52 @@ class ClusterState {
   void ApplyEvent(const AttemptEnded& event, const EventTime& time);
   void ApplyEvent(const MainJobUpdated& event, const EventTime& time);
   void ApplyEvent(const HistoryDropped& event, const EventTime& time);
+  void ApplyEvent(const JobHeld& event, const EventTime& time);
+  void ApplyEvent(const JobReleased& event, const EventTime& time);
+  void ApplyEvent(const RequeueRequested& event, const EventTime& time);
+  void ApplyEvent(const StartExpired& event, const EventTime& time);
+  void ApplyEvent(const ArrayAdmitted& event, const EventTime& time);
   void ApplyEvent(const AgentRegistered& event, const EventTime& time);
   void ApplyEvent(const AgentReported& event, const EventTime& time);
   void ApplyEvent(const AgentDisconnected& event, const EventTime& time);
   void ApplyEvent(const AgentLost& event, const EventTime& time);
 
-  bool IsHeard(const Node& node, Instant now) const;
   // One of the node's devices as the planner sees it.
   DeviceSnapshot SnapshotOf(const Node& node, size_t device, Instant now) const;
   // Its entry in live_by_node_. REQUIRES: the job has a live attempt.
   LiveAttempt& LiveEntryOf(const Job& job);
   void Leave(const Job& job);
-  // Moves the job, and keeps `pending_`, `ended_` and `live_count_` in step.
+  static void KeepWish(Job& job, Wish::Kind kind, const EventTime& time, std::string text);
+  void SetHeld(Job& job, bool is_held);
+  // Moves the job, and keeps `waiting_` and `ended_` in step.
   void Move(Job& job, JobInput input, const EventTime& time);
   void RestoreLive(const Job& job, Instant now);
+  // Arrays and dependencies: cluster_state_ties.cc.
+  struct TieChanges;
+  void Tie(JobId job, const EventTime& time);
+  void CancelTasks(JobId array, const EventTime& time);
+  void SetTasksHeld(Job& array, bool is_held);
+  void AddWaiting(JobId array, int64_t change);
+  void Settle(const EventTime& time);
+  void Drop(const Job& job);
+  absl::Status RestoreTies(Job& job);
   // The profile of the job's next attempt.
   void TakeUpProfile(Job& job) const;
 
   const ClusterLimits limits_;
   JobTable jobs_;
   absl::btree_map<std::string, JobId> jobs_by_key_;
-  absl::btree_set<JobId> pending_;
+  WaitingJobs waiting_;
   // By the wall clock, which may jump: the oldest end leaves first.
   absl::btree_set<std::pair<absl::Time, JobId>> ended_;
-  int64_t live_count_ = 0;
   Fence last_fence_;
-  absl::btree_map<std::string, LiveAttempts> live_by_node_;
+  absl::flat_hash_map<std::string, LiveAttempts> live_by_node_;
   NodeTable nodes_;
   MainJobTable main_jobs_;
   ProfileBook profiles_;
   TenantTable tenants_;
   RefusalTable refusals_;
+  JobTies ties_;
   PlanChanges changes_;
 };
 

@@ -10,23 +10,13 @@
 #include "planner/eviction.h"
 #include "planner/feasibility.h"
 #include "scheduler/core/cluster_state.h"
+#include "scheduler/core/job_control.h"
 
 namespace pipefill::scheduler {
 namespace {
 
 std::string Describe(const DeviceKey& device) {
   return absl::StrCat("node ", device.node, ", ", device.name);
-}
-
-// The device with the largest budget; the first one if there are several; nullptr if there is none.
-const Device* FindLargestDevice(const NodeTable& nodes) {
-  const Device* largest = nullptr;
-  for (const auto& [name, node] : nodes.nodes()) {
-    for (const Device& device : node->devices) {
-      if (largest == nullptr || device.memory_bytes > largest->memory_bytes) largest = &device;
-    }
-  }
-  return largest;
 }
 
 }  // namespace
@@ -48,6 +38,11 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const AttemptEnded&) { return absl::OkStatus(); },
           [&](const MainJobUpdated& e) { return CheckMainJob(e); },
           [&](const HistoryDropped&) { return absl::OkStatus(); },
+          [&](const JobHeld&) { return absl::OkStatus(); },
+          [&](const JobReleased&) { return absl::OkStatus(); },
+          [&](const RequeueRequested&) { return absl::OkStatus(); },
+          [&](const StartExpired&) { return absl::OkStatus(); },
+          [&](const ArrayAdmitted& e) { return CheckRoomFor(e.end - e.first); },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();
@@ -63,22 +58,28 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
 }
 
 absl::Status ClusterState::CheckReplay(const Event& event) const {
-  return std::visit(Overloaded{
-                        [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
-                        [&](const CancelRequested& e) { return CheckCancel(e.job); },
-                        [&](const MoveRequested& e) { return CheckMove(e.job); },
-                        [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
-                        [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
-                        [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
-                        [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
-                        [&](const MainJobUpdated&) { return absl::OkStatus(); },
-                        [&](const HistoryDropped& e) { return CheckDrop(e); },
-                        [&](const AgentRegistered&) { return absl::OkStatus(); },
-                        [&](const AgentReported&) { return absl::OkStatus(); },
-                        [&](const AgentDisconnected&) { return absl::OkStatus(); },
-                        [&](const AgentLost&) { return absl::OkStatus(); },
-                    },
-                    event);
+  return std::visit(
+      Overloaded{
+          [&](const JobSubmitted& e) { return CheckSubmissionReplay(e); },
+          [&](const CancelRequested& e) { return CheckCancel(e.job); },
+          [&](const MoveRequested& e) { return CheckMove(e.job); },
+          [&](const EvictionRequested& e) { return CheckEvictionReplay(e); },
+          [&](const AttemptPlaced& e) { return CheckPlacementReplay(e); },
+          [&](const AttemptStarted& e) { return CheckLive(e.attempt); },
+          [&](const AttemptEnded& e) { return CheckLive(e.attempt); },
+          [&](const MainJobUpdated&) { return absl::OkStatus(); },
+          [&](const HistoryDropped& e) { return CheckDrop(e); },
+          [&](const JobHeld& e) { return CheckInput(e.job, JobInput::kHeld); },
+          [&](const JobReleased& e) { return CheckInput(e.job, JobInput::kReleased); },
+          [&](const RequeueRequested& e) { return CheckInput(e.job, JobInput::kRequeueRequested); },
+          [&](const StartExpired& e) { return CheckStartExpired(e.job); },
+          [&](const ArrayAdmitted& e) { return CheckAdmission(jobs(), e); },
+          [&](const AgentRegistered&) { return absl::OkStatus(); },
+          [&](const AgentReported&) { return absl::OkStatus(); },
+          [&](const AgentDisconnected&) { return absl::OkStatus(); },
+          [&](const AgentLost&) { return absl::OkStatus(); },
+      },
+      event);
 }
 
 absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
@@ -90,10 +91,24 @@ absl::Status ClusterState::CheckLive(const AttemptKey& key) const {
 }
 
 absl::Status ClusterState::CheckCancel(JobId id) const {
+  const std::optional<TaskPlace> task = FindTask(jobs(), id);
+  if (jobs_.Find(id) == nullptr && task.has_value()) return CheckCancelTask(*task);
+  return CheckInput(id, JobInput::kCancelRequested);
+}
+
+absl::Status ClusterState::CheckInput(JobId id, JobInput input) const {
   ASSIGN_OR_RETURN(const Job* job, FindJob(id));
-  if (NextPhase(job->phase, JobInput::kCancelRequested).has_value()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "job ", id.value(), " has already ", PhaseName(job->phase), "; there is nothing to cancel"));
+  return CheckWish(*job, input);
+}
+
+absl::Status ClusterState::CheckStartExpired(JobId id) const {
+  ASSIGN_OR_RETURN(const Job* job, FindJob(id));
+  const bool is_meant =
+      job->spec->start_before.has_value() && !job->has_started() && !job->is_array();
+  if (is_meant && NextPhase(job->phase, JobInput::kStartExpired).has_value()) {
+    return absl::OkStatus();
+  }
+  return absl::AbortedError(absl::StrCat("job ", id.value(), " does not wait for its first start"));
 }
 
 absl::Status ClusterState::CheckMove(JobId id) const {
@@ -111,7 +126,7 @@ absl::Status ClusterState::CheckSubmissionReplay(const JobSubmitted& event) cons
   if (!event.key.empty() && jobs_by_key_.contains(event.key)) {
     return absl::AlreadyExistsError(absl::StrCat("key \"", event.key, "\" is in use"));
   }
-  return absl::OkStatus();
+  return CheckTies(jobs(), event.spec);
 }
 
 absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
@@ -122,7 +137,8 @@ absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
 }
 
 absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
-  const Device* largest = FindLargestDevice(nodes_);
+  RETURN_IF_ERROR(CheckTies(jobs(), spec));
+  const Device* largest = nodes_.FindLargest();
   if (largest == nullptr || spec.may_be_infeasible || spec.memory_bytes <= largest->memory_bytes) {
     return absl::OkStatus();
   }
@@ -135,9 +151,13 @@ absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
 absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {
   RETURN_IF_ERROR(CheckLive(event.victim));
   ASSIGN_OR_RETURN(const Job* beneficiary, FindJob(event.beneficiary));
-  if (beneficiary->phase == JobPhase::kPending) return absl::OkStatus();
-  return absl::AbortedError(absl::StrCat("job ", event.beneficiary.value(), " is ",
-                                         PhaseName(beneficiary->phase), ", not pending"));
+  if (beneficiary->phase == JobPhase::kPending && !beneficiary->is_held) {
+    return CheckInLine(jobs(), *beneficiary);
+  }
+  return absl::AbortedError(absl::StrCat(
+      "job ", event.beneficiary.value(), " is ",
+      beneficiary->is_held ? "held"
+                           : absl::StrCat(PhaseName(beneficiary->phase), ", not pending")));
 }
 
 absl::Status ClusterState::CheckEviction(const EvictionRequested& event, Instant now) const {
@@ -157,12 +177,13 @@ absl::Status ClusterState::CheckPlacementReplay(const AttemptPlaced& event) cons
     return absl::AbortedError(
         absl::StrCat("job ", job->id.value(), " is ", PhaseName(job->phase), ", not pending"));
   }
+  if (job->is_held) return absl::AbortedError(absl::StrCat("job ", job->id.value(), " is held"));
   if (event.attempt != NextAttempt(job->id)) {
     return absl::AbortedError(absl::StrCat("attempt ", event.attempt.attempt.value(), " of job ",
                                            job->id.value(), " with fence ",
                                            event.attempt.fence.value(), " is not the next one"));
   }
-  return absl::OkStatus();
+  return CheckInLine(jobs(), *job);
 }
 
 absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant now) const {
@@ -170,13 +191,11 @@ absl::Status ClusterState::CheckPlacement(const AttemptPlaced& event, Instant no
   if (node == nullptr || !IsHeard(*node, now)) {
     return absl::AbortedError(absl::StrCat("node ", event.device.node, " is away"));
   }
-  auto device = std::find_if(node->devices.begin(), node->devices.end(),
-                             [&](const Device& d) { return d.key == event.device; });
-  if (device == node->devices.end()) {
+  const std::optional<size_t> device = node->IndexOf(event.device.name);
+  if (!device.has_value()) {
     return absl::AbortedError(absl::StrCat(Describe(event.device), " is gone"));
   }
-  const DeviceSnapshot left =
-      SnapshotOf(*node, static_cast<size_t>(device - node->devices.begin()), now);
+  const DeviceSnapshot left = SnapshotOf(*node, *device, now);
   const int64_t need_bytes = jobs_.Find(event.attempt.job)->memory_bytes;
   if (!IsOpen(left) || need_bytes > left.memory_free_bytes) {
     return absl::AbortedError(

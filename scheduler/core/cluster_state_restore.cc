@@ -1,5 +1,6 @@
 // ClusterState and snapshots of it, and what leaves its history.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -34,6 +35,9 @@ absl::Status CheckAttempts(const Job& job) {
   const bool is_any_live =
       !job.attempts.empty() && job.attempts.back().state != AttemptState::kEnded;
   if (HasLiveAttempt(job.phase) && !is_any_live) return BadJob(job, "its attempt has ended");
+  if (job.is_start_expired && !(job.phase == JobPhase::kFailed && job.spec->start_before)) {
+    return BadJob(job, "it has missed a start that it had not to make");
+  }
   if (IsTerminal(job.phase) != job.ended_at.has_value()) {
     return BadJob(job, "it has an end without being over, or the other way around");
   }
@@ -63,12 +67,13 @@ DurableState ClusterState::Durable() {
 absl::Status ClusterState::RestoreJob(Job job, Instant now) {
   if (job.id.value() > kIdMax) return BadJob(job, "no store gives such ids");
   if (job.id <= jobs_.last_id()) return BadJob(job, "jobs are not in the order of their ids");
+  RETURN_IF_ERROR(RestoreTies(job));
   RETURN_IF_ERROR(CheckAttempts(job));
   if (!job.key.empty() && !jobs_by_key_.emplace(job.key, job.id).second) {
     return BadJob(job, "its key is that of another job");
   }
   if (job.phase == JobPhase::kPending) {
-    pending_.insert(job.id);
+    waiting_.Add(job);
     tenants_.AddPending(job.spec->tenant, 1);
     changes_.jobs.insert(job.id);
   }
@@ -89,7 +94,6 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
 }
 
 void ClusterState::RestoreLive(const Job& job, Instant now) {
-  ++live_count_;
   const Attempt& attempt = job.live_attempt();
   const bool is_started = attempt.state == AttemptState::kRunning;
   live_by_node_[attempt.device.node][attempt.fence] = {
@@ -100,8 +104,7 @@ void ClusterState::RestoreLive(const Job& job, Instant now) {
       .priority = job.spec->priority,
       .may_be_evicted = job.spec->is_evictable,
       .evictable_at = is_started ? now + job.spec->min_runtime : Instant(),
-      .is_leaving =
-          job.is_cancel_requested || job.move_to.has_value() || attempt.evicted_for.has_value()};
+      .is_leaving = job.is_leaving()};
   tenants_.AddResident(job.spec->tenant, 1);
   changes_.nodes.insert(attempt.device.node);
 }
@@ -110,6 +113,7 @@ absl::Status ClusterState::RestoreCounters(JobId next_job_id, Fence last_fence) 
   if (next_job_id <= jobs_.last_id() || next_job_id.value() > kIdMax || last_fence < last_fence_) {
     return absl::DataLossError("a job has an id or a fence that was never given");
   }
+  RETURN_IF_ERROR(CheckArrays(jobs(), ties_.open_arrays, next_job_id));
   jobs_.SkipTo(JobId(next_job_id.value() - 1));
   last_fence_ = last_fence;
   return absl::OkStatus();
@@ -117,12 +121,14 @@ absl::Status ClusterState::RestoreCounters(JobId next_job_id, Fence last_fence) 
 
 std::vector<JobId> ClusterState::ExpiredJobs(absl::Time wall, size_t limit) const {
   std::vector<JobId> expired;
+  const absl::btree_set<JobId>& tasks = ties_.history.surplus();
+  std::copy_n(tasks.begin(), std::min(limit, tasks.size()), std::back_inserter(expired));
   const absl::Time oldest_kept = wall - limits_.history_keep;
   auto surplus = static_cast<int64_t>(ended_.size()) - limits_.history_jobs_max;
   for (const auto& [ended_at, id] : ended_) {
     const bool is_surplus = surplus-- > 0;
     if (expired.size() >= limit || (!is_surplus && ended_at >= oldest_kept)) break;
-    expired.push_back(id);
+    if (!tasks.contains(id)) expired.push_back(id);
   }
   std::sort(expired.begin(), expired.end());
   return expired;

@@ -358,8 +358,8 @@ TEST_F(ClusterStateTest, NodeIsSilentAfterLostAfterWithoutReport) {
 
 TEST_F(ClusterStateTest, OnlyNodesHeardOfLatelyAreKeptAlive) {
   Register({}, 0);
-  EXPECT_THAT(state_.HeardNodes(AtSecond(5)), ElementsAre("a"));
-  EXPECT_THAT(state_.HeardNodes(AtSecond(5.1)), IsEmpty());
+  EXPECT_TRUE(state_.IsHeard(*state_.nodes().Find("a"), AtSecond(5)));
+  EXPECT_FALSE(state_.IsHeard(*state_.nodes().Find("a"), AtSecond(5.1)));
 }
 
 TEST_F(ClusterStateTest, ReportOnReplacedStreamIsRefused) {

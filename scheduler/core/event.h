@@ -10,6 +10,7 @@
 #ifndef SCHEDULER_CORE_EVENT_H_
 #define SCHEDULER_CORE_EVENT_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
@@ -36,6 +37,28 @@ struct JobSubmitted {
 };
 
 struct CancelRequested {
+  JobId job;
+  std::string reason = {};  // the user's; may be empty, as those below
+};
+
+// A user wants it not to be placed, or to be placed again; and its live attempt stopped, so that it
+// waits again.
+struct JobHeld {
+  JobId job;
+  std::string reason = {};
+};
+struct JobReleased {
+  JobId job;
+  std::string reason = {};
+};
+struct RequeueRequested {
+  JobId job;
+  std::string reason = {};
+};
+
+// The job, which waits, was to have started by now: it has failed. That it is time was decided by
+// the loop, once; replay looks at no clock.
+struct StartExpired {
   JobId job;
 };
 
@@ -86,6 +109,15 @@ struct HistoryDropped {
   std::vector<JobId> jobs;  // not empty
 };
 
+// Tasks of an array become jobs: those at the places [first, end) that have not been cancelled.
+struct ArrayAdmitted {
+  JobId array;
+  int64_t first = 0;
+  int64_t end = 0;
+
+  friend bool operator==(const ArrayAdmitted&, const ArrayAdmitted&) = default;
+};
+
 // --- Soft ---
 
 // An agent has dialled in and said what it has.
@@ -118,8 +150,9 @@ struct AgentLost {
 
 using Event =
     std::variant<JobSubmitted, CancelRequested, MoveRequested, EvictionRequested, AttemptPlaced,
-                 AttemptStarted, AttemptEnded, MainJobUpdated, HistoryDropped, AgentRegistered,
-                 AgentReported, AgentDisconnected, AgentLost>;
+                 AttemptStarted, AttemptEnded, MainJobUpdated, HistoryDropped, JobHeld, JobReleased,
+                 RequeueRequested, StartExpired, ArrayAdmitted, AgentRegistered, AgentReported,
+                 AgentDisconnected, AgentLost>;
 
 // When an event happened.
 struct EventTime {

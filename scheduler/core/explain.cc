@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/quantity.h"
 #include "planner/feasibility.h"
+#include "scheduler/core/job_ties.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -91,6 +92,18 @@ std::string ExplainNoBubbleFits(const PendingReason& reason) {
                       Shortage(reason), " (", Describe(reason.misfit.device), ")");
 }
 
+std::string ExplainHeld(const Job& job) {
+  const auto hold = std::find_if(job.wishes.rbegin(), job.wishes.rend(),
+                                 [](const Wish& wish) { return wish.kind == Wish::Kind::kHold; });
+  std::string text = "held by a user";
+  if (hold == job.wishes.rend()) {
+    text = "held since it was submitted";
+  } else if (!hold->text.empty()) {
+    absl::StrAppend(&text, ": ", hold->text);
+  }
+  return absl::StrCat(text, "; `pipefill release ", job.id.value(), "` lets it start");
+}
+
 }  // namespace
 
 std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant now) {
@@ -105,6 +118,7 @@ std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant 
 }
 
 std::string ExplainWaitingJob(const Job& job, const Plan& plan, Instant now) {
+  if (job.is_held) return ExplainHeld(job);
   const std::optional<PendingReason> reason = ReasonOf(job, plan, now);
   if (!reason.has_value()) return "accepted; the next planning pass looks at it";
   return ExplainReason(*reason, now);
@@ -157,12 +171,24 @@ std::string ExplainEnd(const AttemptEnd& end) {
       return "lost with its agent";
     case EndCause::kRefused:
       return "refused by its node";
+    case EndCause::kMaxRuntime:
+      return "stopped at its max_runtime";
   }
   return "";
 }
 
 std::string ExplainJobEnd(const Job& job) {
   if (!IsTerminal(job.phase)) return "";
+  if (job.is_start_expired) {
+    std::string text = absl::StrCat(
+        "had not started by ",
+        absl::FormatTime(absl::RFC3339_sec, *job.spec->start_before, absl::UTCTimeZone()),
+        ", which its start_before asks for");
+    if (job.attempts.empty()) return text;
+    return absl::StrCat(text, "; its last attempt: ", ExplainEnd(job.attempts.back().end));
+  }
+  if (job.lost_dependency.has_value()) return ExplainLostDependency(job);
+  if (job.is_array()) return DescribeArrayEnd(*job.spec->array, *job.tasks);
   if (job.attempts.empty()) return "cancelled before it started";
   const std::string end = ExplainEnd(job.attempts.back().end);
   switch (job.phase) {
@@ -172,7 +198,9 @@ std::string ExplainJobEnd(const Job& job) {
       if (job.attempts.back().end.cause == EndCause::kCancelled) return "cancelled by the user";
       return absl::StrCat("cancelled by the user; its last attempt: ", end);
     default:
-      if (job.spec->retries == 0) return end;
+      if (job.spec->retries == 0 || job.attempts.back().end.cause == EndCause::kMaxRuntime) {
+        return end;
+      }
       return absl::StrCat(end, "; its ", Count(job.failures, "attempt"), " all failed");
   }
 }

@@ -13,9 +13,10 @@
 
 namespace pipefill::scheduler {
 
-// Why `job` waits, from what the plan left; nullopt if the plan has not looked at it.
+// Why `job`, which is not held, waits, from what the plan left; nullopt if the plan has not looked
+// at it.
 std::optional<PendingReason> ReasonOf(const Job& job, const Plan& plan, Instant now);
-// The same in words:
+// The same in words, and for a held job too:
 //   "needs 2 GiB; the most that is free on a device with a free seat is 512 MiB (node a, cpu0)"
 std::string ExplainWaitingJob(const Job& job, const Plan& plan, Instant now);
 std::string ExplainReason(const PendingReason& reason, Instant now);

@@ -6,7 +6,9 @@
 #ifndef SCHEDULER_CORE_JOB_H_
 #define SCHEDULER_CORE_JOB_H_
 
+#include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,6 +21,9 @@
 #include "common/instant.h"
 #include "planner/profile.h"
 #include "planner/snapshot.h"
+#include "scheduler/core/array.h"
+#include "scheduler/core/boxed.h"
+#include "scheduler/core/dependency.h"
 #include "scheduler/core/job_machine.h"
 
 namespace pipefill::scheduler {
@@ -46,7 +51,16 @@ struct JobSpec {
   std::optional<absl::Time> deadline = std::nullopt;
   absl::Duration min_runtime = absl::ZeroDuration();  // an attempt is not evicted before
   bool is_evictable = true;
-  bool may_be_infeasible = false;  // waits, even if no device is large enough
+  bool may_be_infeasible = false;                 // waits, even if no device is large enough
+  std::optional<ArraySpec> array = std::nullopt;  // one task for each index
+  std::vector<Dependency> dependencies = {};      // it starts when all of them hold
+  // Agents stop attempts that have run for so long; the job has failed then.
+  std::optional<absl::Duration> max_runtime = std::nullopt;
+  std::map<std::string, std::string> labels = {};  // CheckLabels accepts them
+  // By the wall clock: if no attempt has started by then, the job has failed. Of an array, each
+  // task by itself.
+  std::optional<absl::Time> start_before = std::nullopt;
+  bool is_held = false;  // when it is submitted
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -143,9 +157,25 @@ struct Attempt {
   Instant progress_at = {};   // when `progress` was reported
   // It is being stopped, or was, to make room for that job.
   std::optional<JobId> evicted_for = std::nullopt;
+  // It is being stopped, or was, since a user wants the job to wait again.
+  bool is_requeued = false;
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
+
+// What a user wanted of a job, of which nothing else tells when, or why.
+struct Wish {
+  enum class Kind { kHold, kRelease, kRequeue, kMove, kCancel };
+
+  Kind kind = Kind::kHold;
+  absl::Time at;
+  AttemptNumber attempt;  // that was live; 0 = none
+  std::string text;       // the user's reason, or the device to move to; may be empty
+
+  friend bool operator==(const Wish&, const Wish&) = default;
+};
+// Of one job; the oldest ones are forgotten.
+inline constexpr size_t kWishesMax = 32;
 
 inline constexpr absl::Duration kMarkEvery = absl::Seconds(4);
 
@@ -155,10 +185,14 @@ inline constexpr int64_t kUnitsToSettle = 64;
 struct Job {
   JobId id;
   std::string key;  // given by the client; may be empty
-  // Never changes. Shared with the published views.
+  // Never changes. Shared with the published views, and by an array with its tasks.
   std::shared_ptr<const JobSpec> spec;
   JobPhase phase = JobPhase::kPending;
   bool is_cancel_requested = false;
+  // It is not placed: a user holds it. Also while it runs, for when it waits again.
+  bool is_held = false;
+  // It has failed, for it had not started in time.
+  bool is_start_expired = false;
   // Attempts that failed by themselves, without the one that was followed by a larger ask.
   int32_t failures = 0;
   // Cap of the next attempt, or of the one that is live or was last. More than the spec's after an
@@ -173,9 +207,16 @@ struct Job {
   std::optional<Reservation> reserved;
   // Launches that nodes refused, since one was accepted.
   int32_t refusals = 0;
+  int32_t array_index = 0;  // with array_of
+  JobId array_of;           // the array that it is a task of; 0 = none
+  // Of an array; it has no attempts itself.
+  Boxed<ArrayTasks> tasks = {};
+  // Why it was cancelled, if it was for that.
+  Boxed<LostDependency> lost_dependency = {};
   absl::Time submitted_at;
   std::optional<absl::Time> ended_at;
   std::vector<Attempt> attempts;  // oldest first
+  std::vector<Wish> wishes;       // oldest first
   // Of the next attempt, or of the one that is live or was last. Follows from durable events.
   JobProfile profile;
   // What the planner goes by; nullptr = nothing is known.
@@ -185,10 +226,24 @@ struct Job {
   const Attempt& live_attempt() const { return attempts.back(); }
   AttemptKey live_key() const { return {id, live_attempt().number, live_attempt().fence}; }
   bool has_larger_ask() const { return memory_bytes > spec->memory_bytes; }
+  // Whether any of its attempts has.
+  bool has_started() const;
+  // Whether its live attempt is being stopped. REQUIRES: HasLiveAttempt(phase).
+  bool is_leaving() const {
+    return is_cancel_requested || move_to.has_value() || live_attempt().evicted_for.has_value() ||
+           live_attempt().is_requeued;
+  }
+  bool is_array() const { return tasks.has_value(); }
+  bool is_task() const { return array_of != JobId(); }
 
   // Compares specs by identity, not by content.
   friend bool operator==(const Job&, const Job&) = default;
 };
+
+inline bool Job::has_started() const {
+  return std::any_of(attempts.begin(), attempts.end(),
+                     [](const Attempt& attempt) { return attempt.started_at.has_value(); });
+}
 
 }  // namespace pipefill::scheduler
 

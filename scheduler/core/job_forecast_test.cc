@@ -40,8 +40,8 @@ class JobForecastTest : public testing::Test {
     Run(spec, "large");
   }
 
-  void Set(const Node& node) { nodes_["a"] = std::make_shared<const Node>(node); }
-  Node Get() const { return *nodes_.at("a"); }
+  void Set(const Node& node) { nodes_.Set(std::make_shared<const Node>(node)); }
+  Node Get() const { return *nodes_.find("a")->second; }
 
   void Run(const JobSpec& spec, const std::string& configuration) {
     job_.id = JobId(1);

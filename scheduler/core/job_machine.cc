@@ -1,97 +1,60 @@
 #include "scheduler/core/job_machine.h"
 
+#include <array>
+#include <cstddef>
+#include <optional>
+
 #include "common/check.h"
 
 namespace pipefill::scheduler {
 namespace {
 
-// Moves out of kPending.
-std::optional<JobPhase> NextOfPending(JobInput input) {
-  switch (input) {
-    case JobInput::kPlaced:
-      return JobPhase::kStarting;
-    case JobInput::kCancelRequested:
-      return JobPhase::kCancelled;
-    case JobInput::kStarted:
-    case JobInput::kSucceeded:
-    case JobInput::kFailedRetry:
-    case JobInput::kFailedFinal:
-    case JobInput::kStopped:
-    case JobInput::kLost:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
+// Where each edge leads; in the order of JobEdge.
+struct EdgeRow {
+  JobEdge edge;
+  std::optional<JobPhase> to;  // nullopt = where it was
+};
+constexpr std::array<EdgeRow, kAllJobEdges.size()> kEdges = {{
+    {JobEdge::kNone, std::nullopt},
+    {JobEdge::kStay, std::nullopt},
+    {JobEdge::kPlace, JobPhase::kStarting},
+    {JobEdge::kStart, JobPhase::kRunning},
+    {JobEdge::kStop, JobPhase::kStopping},
+    {JobEdge::kSucceed, JobPhase::kSucceeded},
+    {JobEdge::kFail, JobPhase::kFailed},
+    {JobEdge::kExpire, JobPhase::kFailed},
+    {JobEdge::kCancel, JobPhase::kCancelled},
+    {JobEdge::kRetry, JobPhase::kPending},
+    {JobEdge::kRequeue, JobPhase::kPending},
+}};
 
-// Moves out of kStarting and kRunning.
-std::optional<JobPhase> NextOfLive(JobInput input) {
-  switch (input) {
-    case JobInput::kPlaced:
-      return std::nullopt;
-    case JobInput::kStarted:
-      return JobPhase::kRunning;
-    case JobInput::kCancelRequested:
-      return JobPhase::kStopping;
-    case JobInput::kSucceeded:
-      return JobPhase::kSucceeded;
-    case JobInput::kFailedFinal:
-      return JobPhase::kFailed;
-    case JobInput::kFailedRetry:
-    case JobInput::kStopped:
-    case JobInput::kLost:
-      return JobPhase::kPending;
+// Rows and columns are found by the values of the enums, which must therefore count from 0 as their
+// lists do.
+template <typename List, typename Of>
+constexpr bool IsInOrder(const List& list, Of of) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (static_cast<size_t>(of(list[i])) != i) return false;
   }
-  return std::nullopt;
+  return true;
 }
-
-// Moves out of kStopping.
-std::optional<JobPhase> NextOfStopping(JobInput input) {
-  switch (input) {
-    case JobInput::kPlaced:
-      return std::nullopt;
-    case JobInput::kStarted:
-    case JobInput::kCancelRequested:
-      return JobPhase::kStopping;
-    case JobInput::kSucceeded:
-      return JobPhase::kSucceeded;
-    case JobInput::kFailedRetry:
-    case JobInput::kFailedFinal:
-    case JobInput::kStopped:
-    case JobInput::kLost:
-      return JobPhase::kCancelled;
-  }
-  return std::nullopt;
-}
+static_assert(IsInOrder(kAllJobPhases, [](JobPhase phase) { return phase; }));
+static_assert(IsInOrder(kAllJobInputs, [](JobInput input) { return input; }));
+static_assert(IsInOrder(kEdges, [](const EdgeRow& row) { return row.edge; }));
 
 }  // namespace
 
+JobEdge EdgeOf(JobPhase phase, JobInput input) {
+  return kJobTable[static_cast<size_t>(input)][static_cast<size_t>(phase)];
+}
+
+JobPhase TargetOf(JobEdge edge, JobPhase from) {
+  return kEdges[static_cast<size_t>(edge)].to.value_or(from);
+}
+
 std::optional<JobPhase> NextPhase(JobPhase phase, JobInput input) {
-  switch (phase) {
-    case JobPhase::kPending:
-      return NextOfPending(input);
-    case JobPhase::kStarting:
-    case JobPhase::kRunning:
-      return NextOfLive(input);
-    case JobPhase::kStopping:
-      return NextOfStopping(input);
-    case JobPhase::kCancelled:
-      if (input == JobInput::kCancelRequested) return JobPhase::kCancelled;
-      return std::nullopt;
-    case JobPhase::kSucceeded:
-    case JobPhase::kFailed:
-      return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-bool IsTerminal(JobPhase phase) {
-  return phase == JobPhase::kSucceeded || phase == JobPhase::kFailed ||
-         phase == JobPhase::kCancelled;
-}
-
-bool HasLiveAttempt(JobPhase phase) {
-  return phase == JobPhase::kStarting || phase == JobPhase::kRunning ||
-         phase == JobPhase::kStopping;
+  const JobEdge edge = EdgeOf(phase, input);
+  if (edge == JobEdge::kNone) return std::nullopt;
+  return TargetOf(edge, phase);
 }
 
 absl::string_view PhaseName(JobPhase phase) {
@@ -122,6 +85,7 @@ bool IsOwnFailure(EndCause cause, int32_t exit_code) {
     case EndCause::kSignalled:
     case EndCause::kOutOfMemory:
     case EndCause::kLaunchFailed:
+    case EndCause::kMaxRuntime:
       return true;
     case EndCause::kCancelled:
     case EndCause::kLost:
@@ -134,6 +98,8 @@ bool IsOwnFailure(EndCause cause, int32_t exit_code) {
 JobInput InputForEnd(EndCause cause, int32_t exit_code, int32_t failures, int32_t retries) {
   if (cause == EndCause::kLost || cause == EndCause::kRefused) return JobInput::kLost;
   if (cause == EndCause::kCancelled) return JobInput::kStopped;
+  // It would take as long again.
+  if (cause == EndCause::kMaxRuntime) return JobInput::kFailedFinal;
   if (!IsOwnFailure(cause, exit_code)) return JobInput::kSucceeded;
   return failures < retries ? JobInput::kFailedRetry : JobInput::kFailedFinal;
 }

@@ -4,60 +4,121 @@
 
 #include <map>
 #include <optional>
-#include <utility>
+#include <set>
 
 namespace pipefill::scheduler {
 namespace {
 
-using Move = std::pair<JobPhase, JobInput>;
-
-// The table of job_machine.h. What is not here is refused.
-const std::map<Move, JobPhase>& Table() {
+// What users and the scheduler may rely on, said a second time, by phase. What is not here is
+// refused.
+const std::map<JobPhase, std::map<JobInput, JobEdge>>& Expected() {
   using P = JobPhase;
   using I = JobInput;
-  static const auto* const kTable = new std::map<Move, JobPhase>{
-      {{P::kPending, I::kPlaced}, P::kStarting},
-      {{P::kPending, I::kCancelRequested}, P::kCancelled},
-
-      {{P::kStarting, I::kStarted}, P::kRunning},
-      {{P::kStarting, I::kCancelRequested}, P::kStopping},
-      {{P::kStarting, I::kSucceeded}, P::kSucceeded},
-      {{P::kStarting, I::kFailedRetry}, P::kPending},
-      {{P::kStarting, I::kFailedFinal}, P::kFailed},
-      {{P::kStarting, I::kStopped}, P::kPending},
-      {{P::kStarting, I::kLost}, P::kPending},
-
-      {{P::kRunning, I::kStarted}, P::kRunning},
-      {{P::kRunning, I::kCancelRequested}, P::kStopping},
-      {{P::kRunning, I::kSucceeded}, P::kSucceeded},
-      {{P::kRunning, I::kFailedRetry}, P::kPending},
-      {{P::kRunning, I::kFailedFinal}, P::kFailed},
-      {{P::kRunning, I::kStopped}, P::kPending},
-      {{P::kRunning, I::kLost}, P::kPending},
-
-      {{P::kStopping, I::kStarted}, P::kStopping},
-      {{P::kStopping, I::kCancelRequested}, P::kStopping},
-      {{P::kStopping, I::kSucceeded}, P::kSucceeded},
-      {{P::kStopping, I::kFailedRetry}, P::kCancelled},
-      {{P::kStopping, I::kFailedFinal}, P::kCancelled},
-      {{P::kStopping, I::kStopped}, P::kCancelled},
-      {{P::kStopping, I::kLost}, P::kCancelled},
-
-      {{P::kCancelled, I::kCancelRequested}, P::kCancelled},
+  using E = JobEdge;
+  static const auto* const kExpected = new std::map<P, std::map<I, E>>{
+      {P::kPending,
+       {{I::kPlaced, E::kPlace},
+        {I::kCancelRequested, E::kCancel},
+        {I::kHeld, E::kStay},
+        {I::kReleased, E::kStay},
+        {I::kStartExpired, E::kExpire},
+        {I::kTasksSucceeded, E::kSucceed},
+        {I::kTasksFailed, E::kFail}}},
+      {P::kStarting,
+       {{I::kStarted, E::kStart},
+        {I::kCancelRequested, E::kStop},
+        {I::kHeld, E::kStay},
+        {I::kReleased, E::kStay},
+        {I::kRequeueRequested, E::kStay},
+        {I::kSucceeded, E::kSucceed},
+        {I::kFailedRetry, E::kRetry},
+        {I::kFailedFinal, E::kFail},
+        {I::kStopped, E::kRequeue},
+        {I::kLost, E::kRequeue}}},
+      {P::kRunning,
+       {{I::kStarted, E::kStay},
+        {I::kCancelRequested, E::kStop},
+        {I::kHeld, E::kStay},
+        {I::kReleased, E::kStay},
+        {I::kRequeueRequested, E::kStay},
+        {I::kSucceeded, E::kSucceed},
+        {I::kFailedRetry, E::kRetry},
+        {I::kFailedFinal, E::kFail},
+        {I::kStopped, E::kRequeue},
+        {I::kLost, E::kRequeue}}},
+      {P::kStopping,
+       {{I::kStarted, E::kStay},
+        {I::kCancelRequested, E::kStay},
+        {I::kSucceeded, E::kSucceed},
+        {I::kFailedRetry, E::kCancel},
+        {I::kFailedFinal, E::kCancel},
+        {I::kStopped, E::kCancel},
+        {I::kLost, E::kCancel}}},
+      {P::kSucceeded, {}},
+      {P::kFailed, {}},
+      {P::kCancelled, {{I::kCancelRequested, E::kStay}}},
   };
-  return *kTable;
+  return *kExpected;
 }
 
-TEST(JobMachineTest, EveryPhaseTakesEveryInputAsTheTableSays) {
+TEST(JobMachineTest, EveryPhaseTakesEveryInputAsExpected) {
   for (JobPhase phase : kAllJobPhases) {
     for (JobInput input : kAllJobInputs) {
-      const auto row = Table().find({phase, input});
-      const std::optional<JobPhase> expected =
-          row == Table().end() ? std::nullopt : std::optional(row->second);
-      EXPECT_EQ(NextPhase(phase, input), expected)
+      const auto& taken = Expected().at(phase);
+      const auto edge = taken.find(input);
+      EXPECT_EQ(EdgeOf(phase, input), edge == taken.end() ? JobEdge::kNone : edge->second)
           << PhaseName(phase) << " input " << static_cast<int>(input);
     }
   }
+}
+
+TEST(JobMachineTest, RefusedInputsAndNothingElseLeadNowhere) {
+  for (JobPhase phase : kAllJobPhases) {
+    for (JobInput input : kAllJobInputs) {
+      const JobEdge edge = EdgeOf(phase, input);
+      const std::optional<JobPhase> next = NextPhase(phase, input);
+      ASSERT_EQ(next.has_value(), edge != JobEdge::kNone) << PhaseName(phase);
+      if (!next.has_value()) continue;
+      EXPECT_EQ(*next, TargetOf(edge, phase));
+      EXPECT_EQ(*next == phase, edge == JobEdge::kStay) << PhaseName(phase);
+    }
+  }
+}
+
+TEST(JobMachineTest, EdgesAreNamedByWhereTheyLead) {
+  using E = JobEdge;
+  using P = JobPhase;
+  const std::map<E, P> targets = {
+      {E::kPlace, P::kStarting},    {E::kStart, P::kRunning}, {E::kStop, P::kStopping},
+      {E::kSucceed, P::kSucceeded}, {E::kFail, P::kFailed},   {E::kExpire, P::kFailed},
+      {E::kCancel, P::kCancelled},  {E::kRetry, P::kPending}, {E::kRequeue, P::kPending}};
+  for (JobEdge edge : kAllJobEdges) {
+    for (JobPhase phase : kAllJobPhases) {
+      const auto target = targets.find(edge);
+      EXPECT_EQ(TargetOf(edge, phase), target == targets.end() ? phase : target->second);
+    }
+  }
+}
+
+TEST(JobMachineTest, EveryEdgeIsInTheTable) {
+  std::set<JobEdge> seen;
+  for (JobPhase phase : kAllJobPhases) {
+    for (JobInput input : kAllJobInputs) seen.insert(EdgeOf(phase, input));
+  }
+  EXPECT_EQ(seen, std::set<JobEdge>(kAllJobEdges.begin(), kAllJobEdges.end()));
+}
+
+TEST(JobMachineTest, EveryPhaseIsReachedFromPending) {
+  std::set<JobPhase> reached = {JobPhase::kPending};
+  for (size_t before = 0; before != reached.size();) {
+    before = reached.size();
+    for (JobPhase phase : std::set<JobPhase>(reached)) {
+      for (JobInput input : kAllJobInputs) {
+        reached.insert(NextPhase(phase, input).value_or(phase));
+      }
+    }
+  }
+  EXPECT_EQ(reached.size(), kAllJobPhases.size());
 }
 
 TEST(JobMachineTest, TerminalIsTerminal) {
@@ -66,6 +127,18 @@ TEST(JobMachineTest, TerminalIsTerminal) {
     EXPECT_FALSE(HasLiveAttempt(phase));
     for (JobInput input : kAllJobInputs) {
       EXPECT_EQ(NextPhase(phase, input).value_or(phase), phase) << PhaseName(phase);
+    }
+  }
+}
+
+TEST(JobMachineTest, AttemptsBeginAndEndWithTheirPhases) {
+  for (JobPhase phase : kAllJobPhases) {
+    for (JobInput input : kAllJobInputs) {
+      const std::optional<JobPhase> next = NextPhase(phase, input);
+      if (!next.has_value()) continue;
+      const bool is_end = input >= JobInput::kSucceeded;
+      const bool is_live_after = HasLiveAttempt(phase) ? !is_end : input == JobInput::kPlaced;
+      EXPECT_EQ(HasLiveAttempt(*next), is_live_after) << PhaseName(phase);
     }
   }
 }
@@ -97,6 +170,11 @@ TEST(InputForEndTest, OwnFailuresUseUpRetries) {
     EXPECT_EQ(InputForEnd(cause, exit_code, 1, 2), JobInput::kFailedRetry);
     EXPECT_EQ(InputForEnd(cause, exit_code, 2, 2), JobInput::kFailedFinal);
   }
+}
+
+TEST(InputForEndTest, JobThatTookTooLongFailsWhateverItsRetries) {
+  EXPECT_TRUE(IsOwnFailure(EndCause::kMaxRuntime, 0));
+  EXPECT_EQ(InputForEnd(EndCause::kMaxRuntime, 0, 0, 5), JobInput::kFailedFinal);
 }
 
 TEST(InputForEndTest, LossAndStopAreNoFailuresOfTheJob) {

@@ -1,5 +1,6 @@
 #include "scheduler/core/job_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/check.h"
@@ -83,9 +84,34 @@ const Job* JobTableView::FindAtOrAbove(JobId id) const {
   return nullptr;
 }
 
+void JobTableView::AddChanges(const Chunk* before, const Chunk* after, JobId first,
+                              std::vector<JobId>* changed) {
+  for (size_t i = 0; i < kFanOut; ++i) {
+    const Job* old_job = before == nullptr ? nullptr : before->places[i].job.get();
+    const Job* new_job = after == nullptr ? nullptr : after->places[i].job.get();
+    if (old_job != new_job) changed->push_back(JobId(first.value() + static_cast<int64_t>(i)));
+  }
+}
+
+std::vector<JobId> JobTableView::ChangedSince(const JobTableView& before) const {
+  std::vector<JobId> changed;
+  JobId first(1);
+  for (size_t i = 0; i < std::max(segments_.size(), before.segments_.size()); ++i) {
+    const Segment* old_segment = i < before.segments_.size() ? before.segments_[i].get() : nullptr;
+    const Segment* new_segment = i < segments_.size() ? segments_[i].get() : nullptr;
+    for (size_t k = 0; k < kFanOut; ++k, first = JobId(first.value() + int64_t{kFanOut})) {
+      if (old_segment == new_segment) continue;
+      const Chunk* old_chunk = old_segment == nullptr ? nullptr : old_segment->chunks[k].get();
+      const Chunk* new_chunk = new_segment == nullptr ? nullptr : new_segment->chunks[k].get();
+      if (old_chunk != new_chunk) AddChanges(old_chunk, new_chunk, first, &changed);
+    }
+  }
+  return changed;
+}
+
 void JobTable::Add(Job job) {
-  CHECK(job.id > last_id());
-  view_.last_id_ = job.id;
+  CHECK(Find(job.id) == nullptr);
+  view_.last_id_ = std::max(view_.last_id_, job.id);
   JobTableView::Segment& segment = EditSegment(job.id);
   JobTableView::Chunk& chunk = EditChunk(segment, job.id);
   JobTableView::Place& place = chunk.places[PlaceIndexOf(job.id)];

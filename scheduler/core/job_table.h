@@ -33,6 +33,9 @@ class JobTableView {
   // The next known job, `id` itself included; nullptr if there is none.
   const Job* FindAtOrBelow(JobId id) const;
   const Job* FindAtOrAbove(JobId id) const;
+  // The ids, in order, whose jobs were changed, added or dropped between `before` and this, of the
+  // same table. Takes time for what has changed, not for all.
+  std::vector<JobId> ChangedSince(const JobTableView& before) const;
 
  private:
   friend class JobTable;
@@ -56,6 +59,9 @@ class JobTableView {
   };
 
   const Chunk* ChunkOf(JobId id) const;
+  // `first`: the first id of both chunks. Either may be nullptr.
+  static void AddChanges(const Chunk* before, const Chunk* after, JobId first,
+                         std::vector<JobId>* changed);
 
   // Null where nothing is known.
   std::vector<std::shared_ptr<const Segment>> segments_;
@@ -69,12 +75,13 @@ class JobTable {
   JobId last_id() const { return view_.last_id(); }
   // Valid until the next change.
   const Job* Find(JobId id) const { return view_.Find(id); }
+  const JobTableView& view() const { return view_; }
 
-  // REQUIRES: job.id is larger than last_id().
+  // REQUIRES: job.id is larger than last_id(), or was passed over by SkipTo.
   void Add(Job job);
   // The ids up to `id` count as given. REQUIRES: not less than last_id().
   void SkipTo(JobId id);
-  // The job, for changing; valid until the next call of any other function. REQUIRES: it exists.
+  // The job, for changing; valid until it is dropped, or the next Snapshot. REQUIRES: it exists.
   Job& Edit(JobId id);
   // REQUIRES: it exists.
   void Drop(JobId id);

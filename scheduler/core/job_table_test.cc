@@ -49,6 +49,28 @@ TEST(JobTableTest, EachSnapshotHasItsOwnState) {
   EXPECT_EQ(table.Find(JobId(1))->failures, 2);
 }
 
+TEST(JobTableTest, ChangesAreFoundAcrossTheWholeTree) {
+  JobTable table;
+  for (int64_t id : {1, 64, 65, 4096, 4097, 9000}) {
+    table.SkipTo(JobId(id - 1));
+    table.Add(JobWithId(id));
+  }
+  const JobTableView before = table.Snapshot();
+  EXPECT_TRUE(table.Snapshot().ChangedSince(before).empty());
+
+  table.Edit(JobId(64)).failures = 1;
+  table.Edit(JobId(4097)).failures = 1;
+  table.Drop(JobId(9000));
+  table.SkipTo(JobId(99'999));
+  table.Add(JobWithId(100'000));
+
+  const JobTableView after = table.Snapshot();
+  const std::vector<JobId> changed = {JobId(64), JobId(4097), JobId(9000), JobId(100'000)};
+  EXPECT_EQ(after.ChangedSince(before), changed);
+  EXPECT_EQ(before.ChangedSince(after), changed);
+  EXPECT_EQ(before.ChangedSince(JobTableView()).size(), 6U);
+}
+
 TEST(JobTableTest, UnchangedJobsAreShared) {
   JobTable table;
   table.Add(JobWithId(1));

@@ -18,7 +18,7 @@ Node::OtherLoad OtherLoadOf(const Device& device, const LiveAttempts& live) {
   Node::OtherLoad load{.memory_bytes = device.memory_bytes - device.memory_free_bytes,
                        .resident = device.resident};
   for (const auto& [fence, attempt] : live) {
-    if (attempt.device != device.key || !attempt.is_started) continue;
+    if (attempt.device.name != device.key.name || !attempt.is_started) continue;
     load.memory_bytes -= attempt.memory_bytes;
     load.resident -= 1;
   }
@@ -38,14 +38,11 @@ void SetDevices(std::vector<Device> devices, const LiveAttempts& live, Node* nod
 }
 
 // From the bubbles as learned: what may be filled of an iteration, and what is.
-void AddBubbleShares(const Node& node, DeviceSnapshot* snapshot) {
+void AddBubbleShares(const Node& node, const std::optional<MainRank>& rank,
+                     DeviceSnapshot* snapshot) {
+  if (!rank.has_value() || rank->iteration_p50_ns <= 0) return;
   double offered_ns = 0;
   double filled_ns = 0;
-  const MainRank* rank = nullptr;
-  for (const Device& device : node.devices) {
-    if (device.key == snapshot->key && device.main_rank.has_value()) rank = &*device.main_rank;
-  }
-  if (rank == nullptr || rank->iteration_p50_ns <= 0) return;
   for (const BubbleStats& bubble : node.bubbles) {
     if (bubble.device.name != snapshot->key.name) continue;
     if (bubble.offer == BubbleOffer::kYes) offered_ns += static_cast<double>(bubble.p50_ns);
@@ -58,11 +55,24 @@ void AddBubbleShares(const Node& node, DeviceSnapshot* snapshot) {
       std::min(snapshot->bubble_share, filled_ns / static_cast<double>(rank->iteration_ns));
 }
 
+bool HaveSameBudgets(const std::vector<Device>& a, const std::vector<Device>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Device& x, const Device& y) {
+    return x.memory_bytes == y.memory_bytes && x.key == y.key;
+  });
+}
+
 }  // namespace
 
+std::optional<size_t> Node::IndexOf(const std::string& device) const {
+  const auto it = std::find_if(devices.begin(), devices.end(),
+                               [&](const Device& known) { return known.key.name == device; });
+  if (it == devices.end()) return std::nullopt;
+  return static_cast<size_t>(it - devices.begin());
+}
+
 const Node* NodeTable::Find(const std::string& name) const {
-  auto it = nodes_.find(name);
-  return it == nodes_.end() ? nullptr : it->second.get();
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
 }
 
 const Node* NodeTable::FindBySession(SessionId session) const {
@@ -115,7 +125,9 @@ void NodeTable::Remove(const std::string& name) {
   const Node* node = Find(name);
   if (node == nullptr) return;
   if (node->session.has_value()) names_by_session_.erase(*node->session);
-  nodes_.erase(name);
+  SetBudgets(node->devices, {});
+  by_name_.erase(name);
+  nodes_.Erase(name);
   snapshot_ = nullptr;
 }
 
@@ -136,14 +148,31 @@ void NodeTable::Account(const std::string& name, Fence fence) {
 }
 
 std::shared_ptr<const NodeMap> NodeTable::Snapshot() const {
-  if (snapshot_ == nullptr) snapshot_ = std::make_shared<const NodeMap>(nodes_);
+  if (snapshot_ == nullptr) snapshot_ = std::make_shared<const NodeMap>(nodes_.Share());
   return snapshot_;
 }
 
 void NodeTable::Replace(Node node) {
   snapshot_ = nullptr;
-  std::string name = node.name;
-  nodes_[std::move(name)] = std::make_shared<const Node>(std::move(node));
+  const Node* known = Find(node.name);
+  const std::vector<Device> none;
+  SetBudgets(known == nullptr ? none : known->devices, node.devices);
+  auto next = std::make_shared<const Node>(std::move(node));
+  by_name_[next->name] = next.get();
+  nodes_.Set(std::move(next));
+}
+
+void NodeTable::SetBudgets(const std::vector<Device>& before, const std::vector<Device>& after) {
+  if (HaveSameBudgets(before, after)) return;
+  for (const Device& device : before) budgets_.erase({-device.memory_bytes, device.key});
+  for (const Device& device : after) budgets_.insert({-device.memory_bytes, device.key});
+}
+
+const Device* NodeTable::FindLargest() const {
+  if (budgets_.empty()) return nullptr;
+  const DeviceKey& key = budgets_.begin()->second;
+  const Node& node = *Find(key.node);
+  return &node.devices[*node.IndexOf(key.name)];
 }
 
 absl::btree_set<std::string> AttachedMainJobs(const NodeMap& nodes) {
@@ -175,13 +204,13 @@ DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempt
                           .resident_limit = reported.resident_limit,
                           .main_job = UseOf(reported)};
   for (const auto& [fence, attempt] : live) {
-    if (attempt.device != reported.key) continue;
+    if (attempt.device.name != reported.key.name) continue;
     snapshot.memory_free_bytes -= attempt.memory_bytes;
     snapshot.resident += 1;
     snapshot.residents.push_back(ResidentOf(attempt));
   }
   snapshot.memory_free_bytes = std::max<int64_t>(snapshot.memory_free_bytes, 0);
-  AddBubbleShares(node, &snapshot);
+  AddBubbleShares(node, reported.main_rank, &snapshot);
   return snapshot;
 }
 

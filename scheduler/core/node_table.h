@@ -16,15 +16,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "common/ids.h"
 #include "common/instant.h"
 #include "scheduler/core/device.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/node_map.h"
 
 namespace pipefill::scheduler {
 
@@ -63,9 +66,9 @@ struct Node {
   absl::btree_map<Fence, Instant> unaccounted;
 
   bool is_connected() const { return session.has_value(); }
+  // The place of the device of that name in `devices`; nullopt if there is none.
+  std::optional<size_t> IndexOf(const std::string& device) const;
 };
-
-using NodeMap = absl::btree_map<std::string, std::shared_ptr<const Node>>;
 
 class NodeTable {
  public:
@@ -74,6 +77,9 @@ class NodeTable {
   // The connected node that has this session; nullptr if there is none (any more).
   const Node* FindBySession(SessionId session) const;
   const NodeMap& nodes() const { return nodes_; }
+  // The device with the largest budget of all known nodes; the first one if there are several;
+  // nullptr if there is none. Valid until the next change.
+  const Device* FindLargest() const;
   // All, as they are now; the same map again until something changes.
   std::shared_ptr<const NodeMap> Snapshot() const;
 
@@ -91,11 +97,17 @@ class NodeTable {
 
  private:
   void Replace(Node node);
+  // Keeps `budgets_` in step.
+  void SetBudgets(const std::vector<Device>& before, const std::vector<Device>& after);
 
   NodeMap nodes_;
+  // The same ones: sought far more often than listed.
+  absl::flat_hash_map<std::string, const Node*> by_name_;
   // nullptr = something has changed.
   mutable std::shared_ptr<const NodeMap> snapshot_;
   absl::btree_map<SessionId, std::string> names_by_session_;
+  // Of all devices, less than 0: the largest, and of those the first one, comes first.
+  absl::btree_set<std::pair<int64_t, DeviceKey>> budgets_;
 };
 
 // Main jobs that have a rank on any of the nodes.

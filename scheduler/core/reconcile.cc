@@ -38,17 +38,27 @@ bool IsCurrent(const ClusterState& state, const std::string& node, const Attempt
 
 LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
   const Configuration* chosen = job.profile.profile->Find(job.live_attempt().configuration);
-  return {job.live_key(),   device,           job.spec,
-          job.memory_bytes, job.submitted_at, chosen ? std::optional(*chosen) : std::nullopt};
+  return {.attempt = job.live_key(),
+          .device = device,
+          .spec = job.spec,
+          .memory_bytes = job.memory_bytes,
+          .job_submitted_at = job.submitted_at,
+          .configuration = chosen ? std::optional(*chosen) : std::nullopt,
+          .array_of = job.array_of,
+          .array_index = job.array_index};
 }
 
-// The command to make way, if the job's attempt is to: its user wants it elsewhere, or another job
-// gets its place.
+// The command to make way, if the job's attempt is to: its user wants it elsewhere or waiting
+// again, or another job gets its place.
 std::optional<StopAttempt> StopToMakeWay(const ClusterState& state, const Job& job) {
   StopAttempt stop{job.live_attempt().device.node, job.live_key(), EndCause::kLost, ""};
   if (job.move_to.has_value()) {
     stop.text =
         absl::StrCat("moved: a user wants it on ", job.move_to->node, "/", job.move_to->name);
+    return stop;
+  }
+  if (job.live_attempt().is_requeued) {
+    stop.text = "requeued: a user wants the job to wait again";
     return stop;
   }
   const std::optional<JobId> beneficiary = job.live_attempt().evicted_for;
@@ -79,13 +89,10 @@ void DecideUnnamed(const ClusterState& state, const LiveAttempt& attempt, bool i
   decision->actions.emplace_back(StopAttempt{attempt.device.node, attempt.key, cause});
 }
 
-// The agent names an attempt.
+// The agent names an attempt; others than current ones have been stopped.
 void DecideNamed(const ClusterState& state, const std::string& node, const AttemptKey& key,
                  Decision* decision) {
-  if (!IsCurrent(state, node, key)) {
-    decision->actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
-    return;
-  }
+  if (!IsCurrent(state, node, key)) return;
   const Job& job = **state.FindJob(key.job);
   if (job.live_attempt().state == AttemptState::kStarting) {
     decision->events.emplace_back(AttemptStarted{key});
@@ -120,19 +127,36 @@ std::vector<Action> ForgetJob(const Job& job, const std::string& heard) {
   return actions;
 }
 
+// What the cancellation of the array leads to, task by task.
+std::vector<Action> ActionsForTasks(const ClusterState& state, const Job& array) {
+  std::vector<Action> actions;
+  for (int64_t place = 0; place < array.tasks->next(); ++place) {
+    const absl::StatusOr<const Job*> task = state.FindJob(TaskIdOf(array.id, place));
+    if (!task.ok()) continue;
+    for (Action& action : ActionsForStop(state, (*task)->id)) {
+      actions.push_back(std::move(action));
+    }
+  }
+  return actions;
+}
+
 }  // namespace
 
 Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello) {
   Decision decision;
-  // Before the Welcome, with which gates may open.
+  const absl::btree_set<AttemptKey> named(hello.live_attempts.begin(), hello.live_attempts.end());
+  // Before the Welcome, with which gates may open. What was given up may run elsewhere by now.
   for (const auto& [name, settings] : *state.main_jobs().Snapshot()) {
     decision.actions.emplace_back(SetMainJob{hello.node, settings});
+  }
+  for (const AttemptKey& key : named) {
+    if (IsCurrent(state, hello.node, key)) continue;
+    decision.actions.emplace_back(StopAttempt{hello.node, key, EndCause::kLost});
   }
   decision.actions.emplace_back(WelcomeAgent{hello.node});
   const Node* before = state.nodes().Find(hello.node);
   const bool is_restarted =
       before != nullptr && !before->boot_id.empty() && before->boot_id != hello.boot_id;
-  absl::btree_set<AttemptKey> named(hello.live_attempts.begin(), hello.live_attempts.end());
   for (const auto& [fence, attempt] : state.LiveAttemptsOf(hello.node)) {
     if (!named.contains(attempt.key)) DecideUnnamed(state, attempt, is_restarted, &decision);
   }
@@ -196,12 +220,19 @@ Decision GiveUpOverdue(const ClusterState& state, Instant now) {
   return decision;
 }
 
-std::vector<Action> ActionsForCancel(const ClusterState& state, JobId id) {
+std::vector<Action> ActionsForStop(const ClusterState& state, JobId id) {
+  if (!state.FindJob(id).ok()) return {};  // a task that was no job yet
   const Job& job = **state.FindJob(id);
+  if (job.is_array()) return ActionsForTasks(state, job);
   // It was waiting for another attempt.
   if (IsTerminal(job.phase)) return ForgetJob(job, "");
-  if (job.phase != JobPhase::kStopping) return {};
-  return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
+  if (!HasLiveAttempt(job.phase)) return {};
+  if (job.phase == JobPhase::kStopping) {
+    return {StopAttempt{job.live_attempt().device.node, job.live_key(), EndCause::kCancelled}};
+  }
+  const std::optional<StopAttempt> stop = StopToMakeWay(state, job);
+  if (!stop.has_value()) return {};
+  return {*stop};
 }
 
 Action ActionToMakeWay(const ClusterState& state, JobId id) {

@@ -11,6 +11,9 @@
 //   live, to make way     stop, to be lost    agent restarted: lost; else stop, see below
 //   unknown or ended      stop, to be lost    -
 //
+// Attempts that are unknown or ended are stopped before the Welcome, with which gates may open:
+// others of their jobs may run by now.
+//
 // An agent that is told to stop what it does not run tells its end: the real one if it still has it
 // to tell, otherwise the cause that the command names. How long that may take is bounded: see
 // ClusterState::OverdueAttempts.
@@ -49,8 +52,9 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
 // Ends the attempts that did not show up in time as lost.
 Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
-// What the user's cancellation leads to. REQUIRES: the event is applied.
-std::vector<Action> ActionsForCancel(const ClusterState& state, JobId job);
+// What the user's cancellation, or his wish to have it wait again, leads to, or that it had not
+// started in time; of an array, for all its tasks. REQUIRES: the event is applied.
+std::vector<Action> ActionsForStop(const ClusterState& state, JobId job);
 // What the user's wish to move it, or its eviction, leads to. REQUIRES: the event is applied.
 Action ActionToMakeWay(const ClusterState& state, JobId job);
 // What a change of settings leads to: every agent that is there hears of it. REQUIRES: the event is

@@ -210,15 +210,16 @@ TEST_F(ReconcileTest, CancelIsRepeatedWhetherTheAttemptIsNamedOrNot) {
   }
 }
 
-TEST_F(ReconcileTest, UnknownAndGivenUpAttemptsAreStopped) {
+TEST_F(ReconcileTest, UnknownAndGivenUpAttemptsAreStoppedBeforeTheWelcome) {
   Apply(EndOf(key_, EndCause::kLost));
   const AttemptKey unknown{JobId(77), AttemptNumber(1), Fence(77)};
   const Decision decision = ReconcileHello(state_, Hello({key_, unknown}));
   EXPECT_EQ(CountChanges(decision), 0U);
   ASSERT_EQ(decision.actions.size(), 3U);
-  EXPECT_EQ(std::get<StopAttempt>(decision.actions[1]).attempt, key_);
-  EXPECT_EQ(std::get<StopAttempt>(decision.actions[1]).cause, EndCause::kLost);
-  EXPECT_EQ(std::get<StopAttempt>(decision.actions[2]).attempt, unknown);
+  EXPECT_EQ(std::get<StopAttempt>(decision.actions[0]).attempt, key_);
+  EXPECT_EQ(std::get<StopAttempt>(decision.actions[0]).cause, EndCause::kLost);
+  EXPECT_EQ(std::get<StopAttempt>(decision.actions[1]).attempt, unknown);
+  EXPECT_TRUE(std::holds_alternative<WelcomeAgent>(decision.actions[2]));
 }
 
 TEST_F(ReconcileTest, AttemptOfAnotherNodeIsStopped) {
@@ -295,7 +296,7 @@ TEST_F(ReconcileTest, AttemptThatEndsInTimeIsNotGivenUp) {
 
 TEST_F(ReconcileTest, CancelOfLiveAttemptStopsIt) {
   Apply(CancelRequested{JobId(1)});
-  const std::vector<Action> actions = ActionsForCancel(state_, JobId(1));
+  const std::vector<Action> actions = ActionsForStop(state_, JobId(1));
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<StopAttempt>(actions[0]).cause, EndCause::kCancelled);
   EXPECT_EQ(NodeOf(actions[0]), "a");
@@ -308,7 +309,7 @@ TEST_F(ReconcileTest, CancelOfAJobThatWaitsForItsNextAttemptHasItsNodesForgetIt)
   Apply(AttemptPlaced{second, {"b", "cpu0"}, ""});
   Apply(EndOf(second, EndCause::kLost));
   Apply(CancelRequested{JobId(1)});
-  const std::vector<Action> actions = ActionsForCancel(state_, JobId(1));
+  const std::vector<Action> actions = ActionsForStop(state_, JobId(1));
   ASSERT_EQ(actions.size(), 2U);
   EXPECT_EQ(NodeOf(actions[0]), "a");
   EXPECT_EQ(NodeOf(actions[1]), "b");
@@ -356,7 +357,7 @@ TEST_F(ReconcileTest, TheEndOfALostAttemptHoldsWhatItWasReportedToHaveDone) {
 TEST_F(ReconcileTest, CancelOfPendingJobNeedsNoAgent) {
   Apply(JobSubmitted{JobId(2), "", SpecThatNeeds(kMiB)});
   Apply(CancelRequested{JobId(2)});
-  EXPECT_TRUE(ActionsForCancel(state_, JobId(2)).empty());
+  EXPECT_TRUE(ActionsForStop(state_, JobId(2)).empty());
 }
 
 }  // namespace

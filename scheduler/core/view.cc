@@ -1,11 +1,32 @@
 #include "scheduler/core/view.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "scheduler/core/job_ties.h"
 
 namespace pipefill::scheduler {
+namespace {
+
+// The page that begins with `job`; `next` gives the job behind one, nullptr behind the last.
+template <typename Next>
+JobPage PageFrom(const Job* job, const JobPageRequest& request, const Next& next) {
+  JobPage page;
+  for (size_t looks = 0; job != nullptr; job = next(job->id), ++looks) {
+    const bool is_taken = job->array_of == request.array && request.filter.Takes(*job);
+    if (looks >= request.looks_max || (is_taken && page.jobs.size() == request.limit)) {
+      page.next_cursor = job->id;
+      break;
+    }
+    if (is_taken) page.jobs.push_back(job);
+  }
+  return page;
+}
+
+}  // namespace
 
 absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
   const Job* job = view.jobs.Find(id);
@@ -13,19 +34,31 @@ absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id) {
   return JobNotFound(id, view.jobs.last_id());
 }
 
+absl::StatusOr<bool> IsOver(const ClusterView& view, JobId id) {
+  const std::optional<TaskPlace> task = FindTask(view.jobs, id);
+  if (task.has_value()) return task->result() != TaskResult::kNone;
+  ASSIGN_OR_RETURN(const Job* job, FindJob(view, id));
+  return IsTerminal(job->phase);
+}
+
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request) {
-  JobPage page;
-  const JobId newest = view.jobs.last_id();
-  const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
-  for (; job != nullptr; job = view.jobs.FindAtOrBelow(JobId(job->id.value() - 1))) {
-    if (request.is_active_only && IsTerminal(job->phase)) continue;
-    if (page.jobs.size() == request.limit) {
-      page.next_cursor = job->id;
-      break;
-    }
-    page.jobs.push_back(job);
+  JobId newest = view.jobs.last_id();
+  if (request.array != JobId()) {
+    const Job* array = view.jobs.Find(request.array);
+    if (array == nullptr || !array->is_array()) return {};
+    newest = TaskIdOf(array->id, array->tasks->size() - 1);
   }
-  return page;
+  const Job* job = view.jobs.FindAtOrBelow(request.cursor.value() > 0 ? request.cursor : newest);
+  return PageFrom(job, request, [&](JobId id) -> const Job* {
+    const Job* next = view.jobs.FindAtOrBelow(JobId(id.value() - 1));
+    const bool is_behind = next != nullptr && request.array != JobId() && next->id <= request.array;
+    return is_behind ? nullptr : next;
+  });
+}
+
+JobPage ListJobsFromOldest(const ClusterView& view, const JobPageRequest& request) {
+  return PageFrom(view.jobs.FindAtOrAbove(request.cursor), request,
+                  [&](JobId id) { return view.jobs.FindAtOrAbove(JobId(id.value() + 1)); });
 }
 
 std::vector<Device> ListDevices(const ClusterView& view) {

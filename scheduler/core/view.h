@@ -16,6 +16,7 @@
 #include "planner/plan.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/job_filter.h"
 #include "scheduler/core/job_table.h"
 #include "scheduler/core/main_job_table.h"
 #include "scheduler/core/node_table.h"
@@ -52,6 +53,8 @@ struct ClusterView {
 
 // NotFound. Lives as long as the view.
 absl::StatusOr<const Job*> FindJob(const ClusterView& view, JobId id);
+// Whether the job, or the task of an array, which need not have a record, is over. NotFound.
+absl::StatusOr<bool> IsOver(const ClusterView& view, JobId id);
 
 struct JobPage {
   std::vector<const Job*> jobs;
@@ -60,10 +63,15 @@ struct JobPage {
 struct JobPageRequest {
   size_t limit = 100;  // > 0
   JobId cursor;        // 0 = from the newest; else next_cursor of the page before
-  bool is_active_only = false;
+  JobFilter filter = {};
+  JobId array = {};  // only its tasks that have a record; 0 = all jobs but tasks of arrays
+  // Jobs that are looked at for one page: a filter may take few of many.
+  size_t looks_max = 50'000;
 };
 // Newest first.
 JobPage ListJobs(const ClusterView& view, const JobPageRequest& request);
+// The same, oldest first: `cursor` 0 = from the oldest.
+JobPage ListJobsFromOldest(const ClusterView& view, const JobPageRequest& request);
 
 // The devices of connected nodes as last reported, in device order; and their bubbles.
 std::vector<Device> ListDevices(const ClusterView& view);

@@ -58,8 +58,73 @@ TEST_F(ViewTest, FullLastPageHasNoNext) {
 }
 
 TEST_F(ViewTest, ActiveOnlyLeavesOutEndedJobs) {
-  const JobPage page = ListJobs(view_, {.limit = 10, .cursor = JobId(0), .is_active_only = true});
+  const JobPage page =
+      ListJobs(view_, {.limit = 10, .cursor = JobId(0), .filter = {.phases = ActivePhases()}});
   EXPECT_THAT(IdsOf(page), ElementsAre(5, 4, 2, 1));
+}
+
+TEST_F(ViewTest, FilterTakesByTenantNameAndLabels) {
+  ClusterState state{ClusterLimits{}};
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.labels = {{"team", "a"}};
+  state.Apply(JobSubmitted{JobId(1), "", spec}, TimeAt(0));
+  spec.tenant = "vision";
+  state.Apply(JobSubmitted{JobId(2), "", spec}, TimeAt(0));
+  spec.name = "other";
+  state.Apply(JobSubmitted{JobId(3), "", spec}, TimeAt(0));
+  spec.labels.clear();
+  state.Apply(JobSubmitted{JobId(4), "", spec}, TimeAt(0));
+  view_.jobs = state.SnapshotJobs();
+  const auto ids = [&](const JobFilter& filter) {
+    return IdsOf(ListJobs(view_, {.limit = 10, .cursor = JobId(0), .filter = filter}));
+  };
+  EXPECT_THAT(ids({.tenant = "vision"}), ElementsAre(4, 3, 2));
+  EXPECT_THAT(ids({.name = "other"}), ElementsAre(4, 3));
+  EXPECT_THAT(ids({.selector = *Selector::Parse("team=a")}), ElementsAre(3, 2, 1));
+  state.Apply(JobHeld{JobId(2)}, TimeAt(0));
+  state.Apply(JobHeld{JobId(3)}, TimeAt(0));
+  state.Apply(CancelRequested{JobId(3)}, TimeAt(0));
+  view_.jobs = state.SnapshotJobs();
+  EXPECT_THAT(ids({.is_held_only = true}), ElementsAre(2));
+  EXPECT_THAT(ids({.selector = *Selector::Parse("team=a"), .tenant = "vision", .name = "other"}),
+              ElementsAre(3));
+}
+
+TEST_F(ViewTest, PageEndsAfterSoManyLooksAndSaysWhereToGoOn) {
+  JobPageRequest request{.limit = 10, .cursor = JobId(0), .filter = {.name = "none"}};
+  request.looks_max = 2;
+  const JobPage first = ListJobs(view_, request);
+  EXPECT_THAT(IdsOf(first), IsEmpty());
+  EXPECT_EQ(first.next_cursor, JobId(3));
+  request.cursor = JobId(1);
+  EXPECT_EQ(ListJobs(view_, request).next_cursor, JobId(0));
+}
+
+TEST_F(ViewTest, PagesMayRunFromTheOldest) {
+  const JobPage first = ListJobsFromOldest(view_, {.limit = 2, .cursor = JobId(0)});
+  EXPECT_THAT(IdsOf(first), ElementsAre(1, 2));
+  EXPECT_EQ(first.next_cursor, JobId(3));
+  EXPECT_THAT(IdsOf(ListJobsFromOldest(view_, {.limit = 9, .cursor = JobId(3)})),
+              ElementsAre(3, 4, 5));
+}
+
+TEST(ViewOfArraysTest, ArrayIsListedAsOneAndItsTasksByItsId) {
+  ClusterState state{ClusterLimits{}};
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 999, 1}}};
+  state.Apply(JobSubmitted{JobId(1), "", spec}, TimeAt(0));
+  state.Apply(JobSubmitted{JobId(1'002), "", SpecThatNeeds(kMiB)}, TimeAt(0));
+  state.Apply(ArrayAdmitted{JobId(1), 0, 3}, TimeAt(0));
+  ClusterView view;
+  view.jobs = state.SnapshotJobs();
+
+  EXPECT_THAT(IdsOf(ListJobs(view, {.limit = 10, .cursor = JobId(0)})), ElementsAre(1'002, 1));
+  const JobPage tasks = ListJobs(view, {.limit = 2, .cursor = JobId(0), .array = JobId(1)});
+  EXPECT_THAT(IdsOf(tasks), ElementsAre(4, 3));
+  EXPECT_THAT(IdsOf(ListJobs(view, {.limit = 2, .cursor = tasks.next_cursor, .array = JobId(1)})),
+              ElementsAre(2));
+  EXPECT_THAT(IdsOf(ListJobs(view, {.limit = 2, .cursor = JobId(0), .array = JobId(1'002)})),
+              IsEmpty());
 }
 
 TEST_F(ViewTest, CursorBeyondTheNewestBeginsAtTheNewest) {

@@ -29,13 +29,14 @@ bool FitsWithout(const PendingJob& job, DeviceSnapshot device, const ResidentTas
 }
 
 // The one of the lowest priority; the first one of those.
-std::optional<Blocker> FindBlocker(const PendingJob& job,
-                                   const std::vector<DeviceSnapshot>& devices) {
+std::optional<Blocker> FindBlocker(const PendingJob& job, const KnownDevices& devices) {
   std::optional<Blocker> lowest;
-  for (const DeviceSnapshot& device : devices) {
+  for (const auto& [key, known] : devices.by_key()) {
+    const DeviceSnapshot& device = known->device;
     for (const ResidentTask& task : device.residents) {
       if (lowest.has_value() && task.priority >= lowest->task.priority) continue;
-      if (FitsWithout(job, device, task)) lowest = Blocker{device.key, task};
+      if (device.memory_free_bytes + task.memory_bytes < job.memory_bytes) continue;
+      if (FitsWithout(job, device, task)) lowest = Blocker{key, task};
     }
   }
   return lowest;
@@ -85,7 +86,7 @@ void AddQuarantineHelp(const QuarantineMap& quarantines, Instant now, WaitDetail
 
 void AddBlockerHelp(const PendingJob& job, const StandingPlanner& planner, Instant now,
                     WaitDetail* detail) {
-  const std::optional<Blocker> blocker = FindBlocker(job, planner.Devices());
+  const std::optional<Blocker> blocker = FindBlocker(job, planner.devices());
   if (!blocker.has_value()) return;
   if (detail->nearest == DeviceKey{}) detail->nearest = blocker->device;
   detail->help.push_back(ExplainBlocker(job, *blocker, now));

@@ -24,6 +24,8 @@ std::vector<Event> SomeEvents() {
   for (int64_t id = 1; id <= 5; ++id) {
     JobSpec spec = SpecThatNeeds(kMiB, /*retries=*/1);
     spec.env = {{"A", "b"}};
+    spec.labels = {{"team", "vision"}};
+    spec.start_before = TimeAt(9).wall;
     events.emplace_back(JobSubmitted{JobId(id), absl::StrCat("k", id), spec});
   }
   for (int64_t id = 2; id <= 5; ++id) {
@@ -36,6 +38,10 @@ std::vector<Event> SomeEvents() {
   events.emplace_back(MoveRequested{JobId(4), {"b", "cpu1"}});
   events.emplace_back(MainJobUpdated{PausedMainJob("gpt")});
   events.emplace_back(CancelRequested{JobId(2)});
+  events.emplace_back(RequeueRequested{JobId(4), "too loud"});
+  events.emplace_back(JobHeld{JobId(1), "too early"});
+  events.emplace_back(JobReleased{JobId(1), ""});
+  events.emplace_back(StartExpired{JobId(1)});
   events.emplace_back(HistoryDropped{{JobId(3)}});
   return events;
 }

@@ -31,6 +31,7 @@ void Fill(const JobSubmitted& event, v1::JournalRecord* record) {
 
 void Fill(const CancelRequested& event, v1::JournalRecord* record) {
   record->mutable_cancel_requested()->set_job_id(event.job.value());
+  record->mutable_cancel_requested()->set_reason(event.reason);
 }
 
 void Fill(const MoveRequested& event, v1::JournalRecord* record) {
@@ -77,7 +78,37 @@ void Fill(const MainJobUpdated& event, v1::JournalRecord* record) {
 }
 
 void Fill(const HistoryDropped& event, v1::JournalRecord* record) {
-  for (JobId job : event.jobs) record->mutable_history_dropped()->add_job_ids(job.value());
+  v1::HistoryDroppedRecord* to = record->mutable_history_dropped();
+  for (JobId job : event.jobs) to->add_job_ids(job.value());
+}
+
+template <typename Wished>
+void FillWish(const Wished& event, v1::JobWishRecord* to) {
+  to->set_job_id(event.job.value());
+  to->set_reason(event.reason);
+}
+
+void Fill(const JobHeld& event, v1::JournalRecord* record) {
+  FillWish(event, record->mutable_job_held());
+}
+
+void Fill(const JobReleased& event, v1::JournalRecord* record) {
+  FillWish(event, record->mutable_job_released());
+}
+
+void Fill(const RequeueRequested& event, v1::JournalRecord* record) {
+  FillWish(event, record->mutable_requeue_requested());
+}
+
+void Fill(const StartExpired& event, v1::JournalRecord* record) {
+  record->mutable_start_expired()->set_job_id(event.job.value());
+}
+
+void Fill(const ArrayAdmitted& event, v1::JournalRecord* record) {
+  v1::ArrayAdmittedRecord* to = record->mutable_array_admitted();
+  to->set_job_id(event.array.value());
+  to->set_first(event.first);
+  to->set_end(event.end);
 }
 
 void Fill(const AgentRegistered&, v1::JournalRecord*) { CHECK(false); }
@@ -87,6 +118,11 @@ void Fill(const AgentLost&, v1::JournalRecord*) { CHECK(false); }
 
 Event Read(const v1::JobSubmittedRecord& record) {
   return JobSubmitted{JobId(record.job_id()), record.key(), FromProto(record.spec())};
+}
+
+template <typename Wished, typename Record>
+Event ReadWish(const Record& record) {
+  return Wished{JobId(record.job_id()), record.reason()};
 }
 
 Event Read(const v1::HistoryDroppedRecord& record) {
@@ -130,7 +166,7 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
     case v1::JournalRecord::kJobSubmitted:
       return DecodedRecord{Read(record.job_submitted()), wall};
     case v1::JournalRecord::kCancelRequested:
-      return DecodedRecord{CancelRequested{JobId(record.cancel_requested().job_id())}, wall};
+      return DecodedRecord{ReadWish<CancelRequested>(record.cancel_requested()), wall};
     case v1::JournalRecord::kMoveRequested:
       return DecodedRecord{
           MoveRequested{JobId(record.move_requested().job_id()),
@@ -150,6 +186,19 @@ absl::StatusOr<DecodedRecord> DecodeRecord(absl::string_view bytes) {
       return DecodedRecord{MainJobUpdated{FromProto(record.main_job_settings())}, wall};
     case v1::JournalRecord::kHistoryDropped:
       return DecodedRecord{Read(record.history_dropped()), wall};
+    case v1::JournalRecord::kJobHeld:
+      return DecodedRecord{ReadWish<JobHeld>(record.job_held()), wall};
+    case v1::JournalRecord::kJobReleased:
+      return DecodedRecord{ReadWish<JobReleased>(record.job_released()), wall};
+    case v1::JournalRecord::kRequeueRequested:
+      return DecodedRecord{ReadWish<RequeueRequested>(record.requeue_requested()), wall};
+    case v1::JournalRecord::kStartExpired:
+      return DecodedRecord{StartExpired{JobId(record.start_expired().job_id())}, wall};
+    case v1::JournalRecord::kArrayAdmitted:
+      return DecodedRecord{
+          ArrayAdmitted{JobId(record.array_admitted().job_id()), record.array_admitted().first(),
+                        record.array_admitted().end()},
+          wall};
     case v1::JournalRecord::EVENT_NOT_SET:
       break;
   }

@@ -31,6 +31,13 @@ TEST(RecordTest, SubmissionSurvives) {
   spec.min_runtime = absl::Seconds(5);
   spec.is_evictable = false;
   spec.may_be_infeasible = true;
+  spec.array = ArraySpec{.ranges = {{0, 9, 3}, {20, 20, 1}}, .throttle = 4};
+  spec.dependencies = {{JobId(1), DependencyCondition::kAny},
+                       {JobId(2), DependencyCondition::kNotOk}};
+  spec.max_runtime = absl::Hours(3);
+  spec.labels = {{"team", "vision"}, {"gpu", ""}};
+  spec.start_before = absl::FromUnixSeconds(1'700'000'000);
+  spec.is_held = true;
   spec.profile = {.configurations = {LearnedConfiguration(1, 1'000'000, 0)}, .samples_total = 9};
   const JobSubmitted copy = Copy(JobSubmitted{JobId(3), "key", spec});
   EXPECT_EQ(copy.job, JobId(3));
@@ -38,7 +45,17 @@ TEST(RecordTest, SubmissionSurvives) {
   EXPECT_EQ(copy.spec, spec);
 }
 
-TEST(RecordTest, CancelSurvives) { EXPECT_EQ(Copy(CancelRequested{JobId(3)}).job, JobId(3)); }
+TEST(RecordTest, WishesOfUsersSurviveWithTheirReasons) {
+  EXPECT_EQ(Copy(CancelRequested{JobId(3), "late"}).job, JobId(3));
+  EXPECT_EQ(Copy(CancelRequested{JobId(3), "late"}).reason, "late");
+  EXPECT_EQ(Copy(JobHeld{JobId(4), "early"}).job, JobId(4));
+  EXPECT_EQ(Copy(JobHeld{JobId(4), "early"}).reason, "early");
+  EXPECT_EQ(Copy(JobReleased{JobId(5), "now"}).job, JobId(5));
+  EXPECT_EQ(Copy(JobReleased{JobId(5), "now"}).reason, "now");
+  EXPECT_EQ(Copy(RequeueRequested{JobId(6), "loud"}).job, JobId(6));
+  EXPECT_EQ(Copy(RequeueRequested{JobId(6), "loud"}).reason, "loud");
+  EXPECT_EQ(Copy(StartExpired{JobId(7)}).job, JobId(7));
+}
 
 TEST(RecordTest, MoveSurvives) {
   const MoveRequested copy = Copy(MoveRequested{JobId(3), {"a", "cpu1"}});
@@ -50,6 +67,11 @@ TEST(RecordTest, EvictionSurvives) {
   const EvictionRequested copy = Copy(EvictionRequested{kKey, JobId(9)});
   EXPECT_EQ(copy.victim, kKey);
   EXPECT_EQ(copy.beneficiary, JobId(9));
+}
+
+TEST(RecordTest, AdmissionOfTasksSurvives) {
+  const ArrayAdmitted admitted{JobId(3), 4, 9};
+  EXPECT_EQ(Copy(admitted), admitted);
 }
 
 TEST(RecordTest, PlacementSurvives) {

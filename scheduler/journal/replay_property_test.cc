@@ -24,26 +24,37 @@
 #include "scheduler/journal/record.h"
 #include "scheduler/journal/recovery.h"
 #include "scheduler/journal/snapshot_frame.h"
+#include "scheduler/journal/testing/array_checker.h"
+#include "scheduler/journal/testing/same_state.h"
 #include "scheduler/testing/builders.h"
 
 namespace pipefill::scheduler {
 namespace {
 
-constexpr int kNodes = 2;
 constexpr int kSeats = 2;
 
 std::string NodeName(int node) { return absl::StrCat("n", node); }
+const std::vector<std::string> kNodeNames = {NodeName(0), NodeName(1)};
 
 std::vector<Device> DevicesOf(int node) {
   return {FilledDevice(NodeName(node), "d0", kSeats, 300),
           FilledDevice(NodeName(node), "d1", 1, 200)};
 }
 
+// Arrays are small here.
+ClusterLimits SomeLimits() {
+  ClusterLimits limits;
+  limits.array_window = 2;
+  limits.array_history_max = 2;
+  return limits;
+}
+
 // The durable part of a job, as text.
 std::string Describe(const Job& job) {
   std::string text =
       absl::StrCat(job.id.value(), " ", job.key, " ", PhaseName(job.phase), " ", job.failures, " ",
-                   job.memory_bytes, " ", job.is_cancel_requested);
+                   job.memory_bytes, " ", job.is_cancel_requested, " ", job.is_held, " ",
+                   job.is_start_expired, " ", job.wishes.size());
   for (const Attempt& attempt : job.attempts) {
     absl::StrAppend(&text, " [", attempt.number.value(), " ", attempt.fence.value(), " ",
                     attempt.device.node, " ", attempt.device.name, " ",
@@ -54,114 +65,26 @@ std::string Describe(const Job& job) {
 }
 
 // A new durable event must be among the steps below, or this test says nothing about it.
-static_assert(std::variant_size_v<Event> == 13);
-
-// The job without what is not durable.
-Job DurablePartOf(const Job& job) {
-  Job durable = job;
-  // Equal specs, of which each state has its own copy; compared by the caller.
-  durable.spec = nullptr;
-  // Follows from the profile.
-  durable.needs = nullptr;
-  // A restart begins the wait anew: only whether it waits is the same.
-  if (durable.not_before.has_value()) durable.not_before = Instant();
-  if (durable.reserved.has_value()) durable.reserved->until = Instant();
-  for (Attempt& attempt : durable.attempts) {
-    const FillProgress& known = attempt.progress;
-    const FillProgress kept = {.units = known.units,
-                               .unit_cpu_ns = known.unit_cpu_ns,
-                               .unit_estimate_ns = known.unit_estimate_ns};
-    attempt.progress = attempt.state == AttemptState::kEnded ? kept : FillProgress();
-    attempt.settled = FillProgress();
-    attempt.older_mark = attempt.newer_mark = ProgressMark();
-    attempt.mark_resident = 0;
-    attempt.progress_at = Instant();
-  }
-  return durable;
-}
-
-void CheckSameJob(const Job& a, const Job& b) {
-  RC_ASSERT(*a.spec == *b.spec);
-  RC_ASSERT(DurablePartOf(a) == DurablePartOf(b));
-}
-
-// Tasks on devices and jobs that wait, of tenants with any. What live attempts have used is not
-// durable.
-std::map<std::string, std::pair<int32_t, int64_t>> LoadByTenant(const ClusterState& state,
-                                                                absl::Time wall) {
-  std::map<std::string, std::pair<int32_t, int64_t>> loads;
-  for (const TenantUse& use : state.tenants().List(wall)) {
-    if (use.resident > 0 || use.pending > 0) {
-      loads[use.limits.name] = {use.resident, use.pending};
-    }
-  }
-  return loads;
-}
-
-void CheckSame(ClusterState& a, ClusterState& b, const EventTime& time) {
-  RC_ASSERT(a.next_job_id() == b.next_job_id());
-  for (JobId id(1); id < a.next_job_id(); id = JobId(id.value() + 1)) {
-    const auto job_a = a.FindJob(id);
-    const auto job_b = b.FindJob(id);
-    RC_ASSERT(job_a.ok() == job_b.ok());
-    if (!job_a.ok()) continue;
-    CheckSameJob(**job_a, **job_b);
-    RC_ASSERT(a.NextAttempt(id) == b.NextAttempt(id));
-    if ((*job_a)->key.empty()) continue;
-    RC_ASSERT(*b.FindSubmission((*job_a)->key, *(*job_a)->spec) == id);
-  }
-  RC_ASSERT(*a.main_jobs().Snapshot() == *b.main_jobs().Snapshot());
-  RC_ASSERT(a.Durable().last_fence == b.Durable().last_fence);
-  RC_ASSERT(a.Durable().tenants == b.Durable().tenants);
-  RC_ASSERT(a.Durable().profiles == b.Durable().profiles);
-  RC_ASSERT(LoadByTenant(a, time.wall) == LoadByTenant(b, time.wall));
-  RC_ASSERT(a.counts().pending == b.counts().pending);
-  RC_ASSERT(a.counts().running == b.counts().running);
-  RC_ASSERT(a.counts().ended == b.counts().ended);
-  RC_ASSERT(a.ExpiredJobs(absl::InfiniteFuture(), 100) ==
-            b.ExpiredJobs(absl::InfiniteFuture(), 100));
-  RC_ASSERT(a.Snapshot(time).pending.size() == b.Snapshot(time).pending.size());
-  for (int node = 0; node < kNodes; ++node) {
-    const LiveAttempts& live_a = a.LiveAttemptsOf(NodeName(node));
-    const LiveAttempts& live_b = b.LiveAttemptsOf(NodeName(node));
-    RC_ASSERT(live_a.size() == live_b.size());
-    for (const auto& [fence, attempt] : live_a) {
-      const auto same = live_b.find(fence);
-      RC_ASSERT(same != live_b.end());
-      RC_ASSERT(same->second.key == attempt.key);
-      RC_ASSERT(same->second.device == attempt.device);
-      RC_ASSERT(same->second.memory_bytes == attempt.memory_bytes);
-      RC_ASSERT(same->second.is_started == attempt.is_started);
-      RC_ASSERT(same->second.is_leaving == attempt.is_leaving);
-      RC_ASSERT(same->second.priority == attempt.priority);
-      RC_ASSERT(same->second.may_be_evicted == attempt.may_be_evicted);
-    }
-  }
-}
+static_assert(std::variant_size_v<Event> == 18);
 
 // A cluster to which random things happen.
 class World {
  public:
   void Step() {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
-    switch (*rc::gen::weightedElement<int>({{3, 0},
-                                            {1, 1},
-                                            {6, 2},
-                                            {3, 3},
-                                            {2, 4},
-                                            {2, 5},
-                                            {1, 6},
-                                            {1, 7},
-                                            {1, 8},
-                                            {1, 9},
-                                            {3, 10},
-                                            {1, 11},
-                                            {1, 12},
-                                            {2, 13}})) {
+    switch (AnyStep()) {
       case 0:
         return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
       case 1:
-        return Try(CancelRequested{AnyJob()});
+        return Try(CancelRequested{AnyJob(), AnyReason()});
+      case 14:
+        return Try(JobHeld{AnyJob(), AnyReason()});
+      case 15:
+        return Try(JobReleased{AnyJob(), AnyReason()});
+      case 16:
+        return Try(RequeueRequested{AnyJob(), AnyReason()});
+      case 17:
+        return FailLateStarts();
       case 9:
         return Try(MoveRequested{AnyJob(), {"a", "cpu1"}});
       case 10:
@@ -182,6 +105,8 @@ class World {
         return TakeSnapshot();
       case 13:
         return Report();
+      case 18:
+        return AdmitTasks();
       case 6:
         return Carry(GiveUpOverdue(state_, AtSecond(second_)));
       default:
@@ -201,6 +126,8 @@ class World {
       if (const auto it = ended_.find(id); it != ended_.end())
         RC_ASSERT(Describe(job) == it->second);
       if (IsTerminal(job.phase)) ended_[id] = Describe(job);
+      has_array_end_ = has_array_end_ || (job.is_array() && IsTerminal(job.phase));
+      has_lost_dependency_ = has_lost_dependency_ || job.lost_dependency.has_value();
       if (!HasLiveAttempt(job.phase)) continue;
       ++live;
       bytes[job.live_attempt().device] += job.memory_bytes;
@@ -212,20 +139,65 @@ class World {
       RC_ASSERT(bytes[device] <= (device.name == "d0" ? 300 : 200));
     }
     RC_ASSERT(state_.counts().running == live);
-    RC_ASSERT(static_cast<size_t>(state_.counts().pending) ==
-              state_.Snapshot(TimeAt(second_)).pending.size());
+    RC_ASSERT(state_.counts().pending - state_.counts().held ==
+              CountBlocked() +
+                  static_cast<int64_t>(state_.Snapshot(TimeAt(second_)).pending.size()));
+    CheckHeld();
     CheckPlanner();
+    arrays_.Check(state_.jobs(), state_.next_job_id());
+  }
+
+  // Jobs that wait for others.
+  int64_t CountBlocked() const {
+    int64_t count = 0;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      const Job* job = state_.jobs().Find(id);
+      if (job == nullptr || job->is_array() || job->phase != JobPhase::kPending) continue;
+      if (job->is_held) continue;
+      count += FindOpenDependency(state_.jobs(), *job) == nullptr ? 0 : 1;
+    }
+    return count;
   }
 
   bool has_shared_device() const { return has_shared_device_; }
   bool has_larger_ask() const { return has_larger_ask_; }
   bool has_eviction() const { return has_eviction_; }
+  bool has_held() const { return has_held_; }
+  bool has_requeue() const { return has_requeue_; }
+  bool has_late_start() const { return has_late_start_; }
+
+  // Counts and sets are those of the jobs one by one; no held job is planned.
+  void CheckHeld() {
+    JobCounts counts;
+    for (JobId id(1); id < state_.next_job_id(); id = JobId(id.value() + 1)) {
+      if (!state_.FindJob(id).ok()) continue;
+      const Job& job = **state_.FindJob(id);
+      if (job.is_array()) {
+        counts.ended += IsTerminal(job.phase) ? 1 : 0;
+        continue;
+      }
+      const bool is_pending = job.phase == JobPhase::kPending;
+      counts.pending += is_pending ? 1 : 0;
+      counts.held += is_pending && job.is_held ? 1 : 0;
+      counts.ended += IsTerminal(job.phase) ? 1 : 0;
+      RC_ASSERT(state_.SnapshotPending(id, TimeAt(second_)).has_value() ==
+                (is_pending && !job.is_held && FindOpenDependency(state_.jobs(), job) == nullptr));
+      RC_ASSERT(job.wishes.size() <= kWishesMax);
+      has_held_ = has_held_ || (is_pending && job.is_held);
+      has_requeue_ = has_requeue_ || (job.phase == JobPhase::kPending && !job.attempts.empty() &&
+                                      job.attempts.back().is_requeued);
+      has_late_start_ = has_late_start_ || job.is_start_expired;
+    }
+    RC_ASSERT(state_.counts().pending == counts.pending);
+    RC_ASSERT(state_.counts().held == counts.held);
+    RC_ASSERT(state_.counts().ended == counts.ended);
+  }
 
   void CheckReplay() {
-    ClusterState again{ClusterLimits{}};
+    ClusterState again{SomeLimits()};
     const absl::Status status = Recover(journal_, AtSecond(second_), &again);
     RC_ASSERT(status.ok());
-    CheckSame(again, state_, TimeAt(second_));
+    CheckSame(again, state_, TimeAt(second_), kNodeNames);
     for (const Taken& taken : snapshots_) CheckSnapshot(taken);
   }
 
@@ -261,9 +233,34 @@ class World {
   }
 
   bool has_dropped() const { return has_dropped_; }
+  bool has_array_end() const { return has_array_end_; }
+  bool has_lost_dependency() const { return has_lost_dependency_; }
   bool has_snapshot() const { return !snapshots_.empty(); }
 
  private:
+  // A case of Step.
+  static int AnyStep() {
+    return *rc::gen::weightedElement<int>({{3, 0},
+                                           {1, 1},
+                                           {6, 2},
+                                           {3, 3},
+                                           {2, 4},
+                                           {2, 5},
+                                           {1, 6},
+                                           {1, 7},
+                                           {1, 8},
+                                           {1, 9},
+                                           {3, 10},
+                                           {1, 11},
+                                           {1, 12},
+                                           {2, 13},
+                                           {1, 14},
+                                           {3, 15},
+                                           {3, 16},
+                                           {1, 17},
+                                           {3, 18}});
+  }
+
   struct Taken {
     std::vector<std::string> blocks;
     int64_t sequence = 0;
@@ -281,7 +278,7 @@ class World {
 
   // The snapshot and the records after it give the state that all records give.
   void CheckSnapshot(const Taken& taken) {
-    ClusterState again{ClusterLimits{}};
+    ClusterState again{SomeLimits()};
     SnapshotDecoder decoder(AtSecond(second_), &again);
     FrameReader reader;
     for (const std::string& block : taken.blocks) {
@@ -293,7 +290,7 @@ class World {
     RC_ASSERT(decoder.stamp().sequence == taken.sequence);
     int64_t last = 0;
     RC_ASSERT(ReplayAfter(journal_, taken.sequence, AtSecond(second_), &again, &last).ok());
-    CheckSame(again, state_, TimeAt(second_));
+    CheckSame(again, state_, TimeAt(second_), kNodeNames);
   }
 
   // Of jobs that have ended or not.
@@ -336,18 +333,72 @@ class World {
     }
   }
 
+  void AdmitTasks() {
+    for (const ArrayAdmitted& due : state_.DueTasks(*rc::gen::inRange(1, 4))) {
+      std::set<JobId> expected;
+      for (int64_t place = due.first; place < due.end; ++place) {
+        const bool is_open =
+            state_.jobs().Find(due.array)->tasks->ResultAt(place) == TaskResult::kNone;
+        if (is_open) expected.insert(TaskIdOf(due.array, place));
+      }
+      RC_ASSERT(state_.Check(due, AtSecond(second_)).ok());
+      Try(due);
+      for (JobId task : expected) {
+        RC_ASSERT(state_.FindJob(task).ok());
+        arrays_.OnAdmitted(task);
+      }
+    }
+    // One that is not due.
+    const Job* array = state_.jobs().Find(AnyJob());
+    if (array == nullptr || !array->is_array()) return;
+    RC_ASSERT(!state_
+                   .Check(ArrayAdmitted{array->id, array->tasks->next() - 1, array->tasks->next()},
+                          AtSecond(second_))
+                   .ok());
+  }
+
   // Mostly the next one.
   JobId AnyNewJob() {
     return JobId(state_.next_job_id().value() + *rc::gen::weightedElement<int>({{5, 0}, {1, 1}}));
   }
-  JobId AnyJob() { return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8)); }
+  JobId AnyJob() {
+    if (!has_ties_ || *rc::gen::element(0, 0, 1) == 0) {
+      return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8));
+    }
+    return JobId(*rc::gen::inRange<int64_t>(0, state_.next_job_id().value() + 1));
+  }
+  std::string AnyReason() { return *rc::gen::element<std::string>("", "too loud"); }
   std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
   JobSpec AnySpec() {
     JobSpec spec = SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
                                  *rc::gen::element(0, 1, 2));
     spec.priority = *rc::gen::element(0, 0, 1, 2);
     spec.tenant = *rc::gen::element<std::string>("default", "vision");
+    spec.is_held = *rc::gen::element(0, 0, 0, 0, 0, 0, 0, 1) == 1;
+    if (*rc::gen::element(0, 0, 0, 0, 1) == 1) {
+      spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 20)).wall;
+    }
+    if (*rc::gen::element(0, 1) == 1) spec.labels = {{"team", "vision"}};
+    if (!has_ties_) return spec;
+    if (*rc::gen::element(0, 0, 1) == 1) {
+      spec.array = ArraySpec{.ranges = {{3, 3 + *rc::gen::inRange(0, 4), 1}, {10, 14, 4}},
+                             .throttle = *rc::gen::element(0, 0, 1, 2)};
+    }
+    for (int i = *rc::gen::element(0, 0, 1, 2); i > 0; --i) {
+      spec.dependencies.push_back(
+          {AnyJob(), *rc::gen::element(DependencyCondition::kOk, DependencyCondition::kAny,
+                                       DependencyCondition::kNotOk)});
+    }
     return spec;
+  }
+
+  // As the loop does: what is late is never refused.
+  void FailLateStarts() {
+    for (JobId job : state_.waiting().LateStarts(TimeAt(second_).wall, 100)) {
+      RC_ASSERT(state_.Check(StartExpired{job}, AtSecond(second_)).ok());
+      Try(StartExpired{job});
+    }
+    Try(StartExpired{AnyJob()});
   }
 
   // Of a job that exists, if there is one: current, stale, or made up.
@@ -426,9 +477,12 @@ class World {
     }
   }
 
+  // Whether there are arrays and dependencies. They have a test of their own,
+  // ties_property_test.cc.
+  const bool has_ties_ = *rc::gen::element(false, false, true);
   const FifoPolicy policy_;
   ClusterPlanner planner_{policy_};
-  ClusterState state_{ClusterLimits{}};
+  ClusterState state_{SomeLimits()};
   MemoryJournal journal_;
   double second_ = 0;
   uint64_t session_ = 0;
@@ -437,6 +491,12 @@ class World {
   bool has_larger_ask_ = false;
   bool has_eviction_ = false;
   bool has_dropped_ = false;
+  bool has_held_ = false;
+  bool has_requeue_ = false;
+  bool has_late_start_ = false;
+  bool has_array_end_ = false;
+  bool has_lost_dependency_ = false;
+  ArrayChecker arrays_;
   std::vector<Taken> snapshots_;
 };
 
@@ -450,7 +510,12 @@ RC_GTEST_PROP(ReplayPropertyTest, InvariantsHoldAndReplayGivesTheSameState, ()) 
   RC_CLASSIFY(world.has_shared_device(), "two attempts on one device");
   RC_CLASSIFY(world.has_eviction(), "a task could be evicted");
   RC_CLASSIFY(world.has_dropped(), "jobs left the history");
+  RC_CLASSIFY(world.has_held(), "a job was held");
+  RC_CLASSIFY(world.has_requeue(), "an attempt was stopped so that its job waits again");
+  RC_CLASSIFY(world.has_late_start(), "a job had not started in time");
   RC_CLASSIFY(world.has_snapshot(), "snapshots were taken");
+  RC_CLASSIFY(world.has_array_end(), "an array ended");
+  RC_CLASSIFY(world.has_lost_dependency(), "a dependency was lost");
   RC_CLASSIFY(world.has_larger_ask(), "an attempt ran out of memory and asked for more");
 }
 

@@ -25,7 +25,7 @@ class SnapshotTenants;
 namespace pipefill::scheduler {
 
 // The format that this binary writes, and the newest that it reads.
-inline constexpr int32_t kSnapshotFormat = 1;
+inline constexpr int32_t kSnapshotFormat = 2;
 
 struct SnapshotStamp {
   int64_t sequence = 0;  // the journal's records up to this one are in the state

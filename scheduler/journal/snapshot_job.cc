@@ -43,8 +43,11 @@ AttemptState FromProto(v1::AttemptState state) {
   return AttemptState::kEnded;
 }
 
+// 0 = none; so the first nanosecond of 1970 is the second one.
 int64_t UnixNs(const std::optional<absl::Time>& time) {
-  return time.has_value() ? absl::ToUnixNanos(*time) : 0;
+  if (!time.has_value()) return 0;
+  const int64_t unix_ns = absl::ToUnixNanos(*time);
+  return unix_ns == 0 ? 1 : unix_ns;
 }
 
 std::optional<absl::Time> FromUnixNs(int64_t unix_ns) {
@@ -66,6 +69,7 @@ void Fill(const Attempt& from, v1::SnapshotAttempt* to) {
   to->set_started_unix_ns(UnixNs(from.started_at));
   to->set_ended_unix_ns(UnixNs(from.ended_at));
   to->set_evicted_for(from.evicted_for.value_or(JobId()).value());
+  to->set_requeued(from.is_requeued);
   if (from.state != AttemptState::kEnded) return;
   to->set_units(from.progress.units);
   to->set_unit_cpu_ns(from.progress.unit_cpu_ns);
@@ -85,10 +89,47 @@ Attempt Read(const v1::SnapshotAttempt& from, AttemptNumber number) {
   to.started_at = FromUnixNs(from.started_unix_ns());
   to.ended_at = FromUnixNs(from.ended_unix_ns());
   if (from.evicted_for() != 0) to.evicted_for = JobId(from.evicted_for());
+  to.is_requeued = from.requeued();
   to.progress.units = from.units();
   to.progress.unit_cpu_ns = from.unit_cpu_ns();
   to.progress.unit_estimate_ns = from.unit_estimate_ns();
   return to;
+}
+
+v1::JobStepKind ToProto(Wish::Kind kind) {
+  switch (kind) {
+    case Wish::Kind::kHold:
+      return v1::JOB_STEP_HELD;
+    case Wish::Kind::kRelease:
+      return v1::JOB_STEP_RELEASED;
+    case Wish::Kind::kRequeue:
+      return v1::JOB_STEP_REQUEUE_REQUESTED;
+    case Wish::Kind::kMove:
+      return v1::JOB_STEP_MOVE_REQUESTED;
+    case Wish::Kind::kCancel:
+      return v1::JOB_STEP_CANCEL_REQUESTED;
+  }
+  return v1::JOB_STEP_UNSPECIFIED;
+}
+
+Wish::Kind FromProto(v1::JobStepKind kind) {
+  for (Wish::Kind known :
+       {Wish::Kind::kHold, Wish::Kind::kRelease, Wish::Kind::kRequeue, Wish::Kind::kMove}) {
+    if (ToProto(known) == kind) return known;
+  }
+  return Wish::Kind::kCancel;
+}
+
+void Fill(const Wish& from, v1::SnapshotWish* to) {
+  to->set_kind(ToProto(from.kind));
+  to->set_unix_ns(absl::ToUnixNanos(from.at));
+  to->set_attempt(from.attempt.value());
+  to->set_text(from.text);
+}
+
+Wish Read(const v1::SnapshotWish& from) {
+  return {FromProto(from.kind()), absl::FromUnixNanos(from.unix_ns()),
+          AttemptNumber(from.attempt()), from.text()};
 }
 
 // Absent if the job goes by its spec's own.
@@ -114,7 +155,11 @@ v1::SnapshotJob ToSnapshot(const Job& job) {
   v1::SnapshotJob to;
   to.set_id(job.id.value());
   to.set_key(job.key);
-  *to.mutable_spec() = scheduler::ToProto(*job.spec);
+  if (job.is_task()) {
+    to.set_array_id(job.array_of.value());
+  } else {
+    *to.mutable_spec() = scheduler::ToProto(*job.spec);
+  }
   to.set_phase(ToProto(job.phase));
   to.set_cancel_requested(job.is_cancel_requested);
   to.set_failures(job.failures);
@@ -132,7 +177,18 @@ v1::SnapshotJob ToSnapshot(const Job& job) {
     to.set_reserved_device(job.reserved->device.name);
   }
   to.set_refusals(job.refusals);
+  to.set_held(job.is_held);
+  to.set_start_expired(job.is_start_expired);
+  for (const Wish& wish : job.wishes) Fill(wish, to.add_wishes());
   Fill(job.profile, &to);
+  if (job.is_array()) {
+    to.mutable_array()->set_next(job.tasks->next());
+    to.mutable_array()->set_results(job.tasks->results());
+  }
+  if (job.lost_dependency.has_value()) {
+    to.set_lost_dependency(job.lost_dependency->job.value());
+    to.set_lost_dependency_phase(ToProto(job.lost_dependency->phase));
+  }
   return to;
 }
 
@@ -141,6 +197,7 @@ Job FromSnapshot(const v1::SnapshotJob& from) {
   to.id = JobId(from.id());
   to.key = from.key();
   to.spec = std::make_shared<const JobSpec>(scheduler::FromProto(from.spec()));
+  to.array_of = JobId(from.array_id());
   to.phase = FromProto(from.phase());
   to.is_cancel_requested = from.cancel_requested();
   to.failures = from.failures();
@@ -160,7 +217,20 @@ Job FromSnapshot(const v1::SnapshotJob& from) {
     to.reserved = Reservation{{from.reserved_node(), from.reserved_device()}, Instant()};
   }
   to.refusals = from.refusals();
+  to.is_held = from.held();
+  to.is_start_expired = from.start_expired();
+  for (const v1::SnapshotWish& wish : from.wishes()) to.wishes.push_back(Read(wish));
   if (from.has_profile()) to.profile = Read(from.profile());
+  if (from.has_array() && to.spec->array.has_value()) {
+    auto tasks =
+        ArrayTasks::FromKept(to.spec->array->size(), from.array().next(), from.array().results());
+    // Without them the job is refused.
+    if (tasks.has_value()) to.tasks = *std::move(tasks);
+  }
+  if (from.lost_dependency() != 0) {
+    to.lost_dependency =
+        LostDependency{JobId(from.lost_dependency()), FromProto(from.lost_dependency_phase())};
+  }
   return to;
 }
 

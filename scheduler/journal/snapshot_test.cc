@@ -85,6 +85,51 @@ TEST(SnapshotTest, HoldsJobsCountersAndSettings) {
   EXPECT_EQ((*read.FindJob(JobId(2)))->live_attempt().started_at, TimeAt(3).wall);
 }
 
+TEST(SnapshotTest, ArrayComesBackWithItsTasks) {
+  ClusterState written{ClusterLimits{}};
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 999, 1}}};
+  written.Apply(JobSubmitted{JobId(1), "", spec}, TimeAt(1));
+  written.Apply(CancelRequested{JobId(900)}, TimeAt(1));
+  written.Apply(ArrayAdmitted{JobId(1), 0, 3}, TimeAt(1));
+  written.Apply(CancelRequested{JobId(2)}, TimeAt(2));
+  written.Apply(AttemptPlaced{written.NextAttempt(JobId(3)), {"a", "cpu0"}}, TimeAt(2));
+
+  ClusterState read{ClusterLimits{}};
+  ASSERT_TRUE(Read(BytesOf(written), &read).ok());
+  const Job& array = **read.FindJob(JobId(1));
+  EXPECT_EQ(*array.tasks, *(*written.FindJob(JobId(1)))->tasks);
+  EXPECT_EQ(array.tasks->cancelled(), 2);
+  EXPECT_EQ(array.tasks->waiting(), 1);
+  EXPECT_EQ((*read.FindJob(JobId(4)))->spec, array.spec) << "shared";
+  EXPECT_EQ((*read.FindJob(JobId(4)))->array_index, 2);
+  EXPECT_EQ(read.next_job_id(), JobId(1'002));
+}
+
+TEST(SnapshotTest, MissingTaskIsFound) {
+  ClusterState written{ClusterLimits{}};
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 9, 1}}};
+  written.Apply(JobSubmitted{JobId(1), "", spec}, TimeAt(1));
+  written.Apply(ArrayAdmitted{JobId(1), 0, 3}, TimeAt(1));
+  DurableState damaged = written.Durable();
+  JobTable without;
+  for (int64_t id : {1, 2, 4}) without.Add(**written.FindJob(JobId(id)));
+  damaged.jobs = without.Snapshot();
+
+  ClusterState read{ClusterLimits{}};
+  SnapshotDecoder decoder(AtSecond(100), &read);
+  SnapshotEncoder encoder(damaged, {.sequence = 1, .wall = TimeAt(7).wall});
+  absl::Status status;
+  while (status.ok()) {
+    const std::optional<std::string> piece = encoder.Next();
+    if (!piece.has_value()) break;
+    status = decoder.Take(*piece);
+  }
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(status.message(), "the task at place 1 of array 1 is missing");
+}
+
 TEST(SnapshotTest, BytesMayComeInAnyPortions) {
   ClusterState written = SomeState();
   const std::string bytes = BytesOf(written);

@@ -26,7 +26,7 @@ namespace pipefill::scheduler {
 class SqliteJournal : public Journal {
  public:
   // The format that this binary writes, and the newest that it reads.
-  static constexpr int kFormat = 2;
+  static constexpr int kFormat = 3;
 
   // Opens the journal in `state_folder`; makes folder and file if absent. One process at a time.
   // PermissionDenied: the folder is not writable. FailedPrecondition: another process has it, or it

@@ -17,8 +17,8 @@ namespace pipefill::scheduler {
 
 // By how much ids and fences go up where some that were given may not be known any more: none is
 // given twice unless more than that are lost. No store has ids above 2^36.
-// Each jump costs the table of jobs some 40 KB.
-inline constexpr int64_t kIdJump = 10'000'000;
+// Each jump costs the table of jobs some 400 KB.
+inline constexpr int64_t kIdJump = 100'000'000;
 inline constexpr uint64_t kFenceJump = uint64_t{1} << 32;
 
 // Reads every snapshot and every record, changes nothing. DataLoss: something is damaged or

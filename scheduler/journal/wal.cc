@@ -86,7 +86,8 @@ class WalWalk {
       return;
     }
     const bool is_commit = BigEndian(frame, 4) != 0;
-    if (is_intact_) is_intact_ = Matches(frame);
+    // There is no page 0.
+    if (is_intact_) is_intact_ = BigEndian(frame, 0) != 0 && Matches(frame);
     if (is_intact_) {
       ++open_frames_;
       if (!is_commit) return;

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "common/text.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/convert/profile.h"
 
@@ -64,12 +65,24 @@ absl::StatusOr<std::vector<Device>> ReadDevices(
   return read;
 }
 
+// Says to the task of an array which one it is.
+void SetArrayVariables(const LaunchAttempt& action, v1::JobSpec* spec) {
+  spec->clear_array();
+  if (action.array_of == JobId()) return;
+  auto& env = *spec->mutable_env();
+  env["PIPEFILL_ARRAY_ID"] = absl::StrCat(action.array_of.value());
+  env["PIPEFILL_ARRAY_INDEX"] = absl::StrCat(action.array_index);
+  env["PIPEFILL_ARRAY_COUNT"] = absl::StrCat(action.spec->array->size());
+}
+
 void Fill(const KeepAgentAlive&, const AgentTerms&, v1::AgentCommand* command) {
   command->mutable_keep_alive();
 }
 
 void Fill(const WelcomeAgent&, const AgentTerms& terms, v1::AgentCommand* command) {
-  command->mutable_welcome()->set_lease_ns(absl::ToInt64Nanoseconds(terms.lease));
+  v1::Welcome* welcome = command->mutable_welcome();
+  welcome->set_lease_ns(absl::ToInt64Nanoseconds(terms.lease));
+  welcome->set_report_period_ns(absl::ToInt64Nanoseconds(terms.report_period));
 }
 
 void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* command) {
@@ -78,6 +91,8 @@ void Fill(const LaunchAttempt& action, const AgentTerms&, v1::AgentCommand* comm
   launch->set_device(action.device.name);
   *launch->mutable_spec() = ToProto(*action.spec);
   launch->mutable_spec()->clear_profile();  // agentd has no use for it
+  launch->mutable_spec()->clear_dependencies();
+  SetArrayVariables(action, launch->mutable_spec());
   if (action.configuration.has_value()) launch->set_config(ConfigText(*action.configuration));
   launch->mutable_spec()->set_memory_bytes(action.memory_bytes);
   // The higher priority goes first, the lower rank.
@@ -144,7 +159,7 @@ AttemptEnded ReadEnded(const v1::AttemptEnded& ended) {
   AttemptEnded event;
   event.attempt = FromProto(ended.key());
   event.end = {FromProto(ended.cause()), ended.exit_code(), ended.signal(),
-               ended.text().substr(0, kTextMax)};
+               CutText(ended.text(), kTextMax)};
   event.progress = FromProto(ended.progress());
   return event;
 }

@@ -18,6 +18,7 @@ namespace pipefill::scheduler {
 // What is the same for all agents.
 struct AgentTerms {
   absl::Duration lease = absl::Seconds(10);
+  absl::Duration report_period = absl::Seconds(1);
   absl::Duration stop_grace = absl::Seconds(5);  // between SIGTERM and SIGKILL
 };
 

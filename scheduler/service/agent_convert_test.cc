@@ -100,6 +100,15 @@ TEST(ReadEndedTest, LongTextIsCut) {
   EXPECT_EQ(read.end.text.size(), 1024U);
 }
 
+// A journal record with half a character in it could not be read again.
+TEST(ReadEndedTest, LongTextIsNotCutInsideACharacter) {
+  v1::AttemptEnded ended;
+  std::string text = "x";
+  for (int i = 0; i < 1000; ++i) text += "\xc3\xa9";
+  ended.set_text(text);
+  EXPECT_EQ(ReadEnded(ended).end.text, text.substr(0, 1023));
+}
+
 TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   const LaunchAttempt action{kKey,
                              {"a", "cpu0"},
@@ -111,6 +120,22 @@ TEST(ToCommandTest, LaunchCarriesKeyDeviceAndSpecWithTheCapOfTheAttempt) {
   EXPECT_EQ(command.launch().device(), "cpu0");
   EXPECT_EQ(command.launch().spec().memory_bytes(), 2 * kMiB);
   EXPECT_EQ(command.launch().job_submitted_unix_ns(), 1'700'000'001'000'000'000);
+}
+
+TEST(ToCommandTest, LaunchTellsATaskItsIndexAndNothingOfTheOthers) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 98, 2}}};
+  spec.dependencies = {{JobId(1), DependencyCondition::kOk}};
+  LaunchAttempt action;
+  action.spec = std::make_shared<const JobSpec>(spec);
+  action.array_of = JobId(7);
+  action.array_index = 12;
+  const v1::JobSpec launched = ToCommand(action, {}).launch().spec();
+  EXPECT_EQ(launched.env().at("PIPEFILL_ARRAY_ID"), "7");
+  EXPECT_EQ(launched.env().at("PIPEFILL_ARRAY_INDEX"), "12");
+  EXPECT_EQ(launched.env().at("PIPEFILL_ARRAY_COUNT"), "50");
+  EXPECT_FALSE(launched.has_array());
+  EXPECT_EQ(launched.dependencies_size(), 0);
 }
 
 TEST(ToCommandTest, HigherPriorityIsTheLowerRankAmongTheTasksOfADevice) {

@@ -12,11 +12,15 @@
 #include "common/status.h"
 #include "common/status_grpc.h"
 #include "scheduler/convert/convert.h"
+#include "scheduler/service/finish.h"
 
 namespace pipefill::scheduler {
 namespace {
 
-constexpr size_t kCommandsMax = 1024;
+// More than an agent can ask for with one hello (kLiveAttemptsMax in agent_convert.cc), or it would
+// be thrown out each time it dials.
+constexpr size_t kCommandsMax = 8192;
+constexpr absl::Duration kAgentRetryAfter = absl::Seconds(10);
 
 // One session. gRPC owns it: it deletes itself in OnDone.
 //
@@ -24,8 +28,11 @@ constexpr size_t kCommandsMax = 1024;
 class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>,
                public AgentStream {
  public:
-  Stream(const AgentService::Dependencies& dependencies, grpc::CallbackServerContext* context)
+  // `agents` counts it already.
+  Stream(const AgentService::Dependencies& dependencies, LimitedCount& agents,
+         grpc::CallbackServerContext* context)
       : dependencies_(dependencies),
+        agents_(agents),
         context_(context),
         session_(dependencies.streams.Enter(this)) {}
 
@@ -45,6 +52,8 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
 
   void ReadNext() override {
     absl::MutexLock lock(&mutex_);
+    // The loop has dealt with it; of these two the node counts as heard.
+    if (report_sent_ns_.has_value()) heard_sent_ns_ = *report_sent_ns_;
     if (!end_status_.has_value()) StartRead(&incoming_);
   }
 
@@ -82,6 +91,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     dependencies_.relay.EndSession(session_);
     // Not a user's request, so it is never refused.
     dependencies_.loop.Post(StreamEnded{session_}).IgnoreError();
+    agents_.Leave();
     delete this;
   }
 
@@ -102,9 +112,16 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
       ASSIGN_OR_RETURN(AgentRegistered hello, ReadHello(incoming_.hello(), session_));
       node_ = hello.node;
       said.message = std::move(hello);
+      // The loop sends nothing here before it has dealt with the hello.
+      absl::MutexLock lock(&mutex_);
+      heard_sent_ns_ = incoming_.sent_ns();
     } else {
       RETURN_IF_ERROR(ReadMessage(&said));
     }
+    report_sent_ns_ = std::nullopt;
+    if (incoming_.has_report()) report_sent_ns_ = incoming_.sent_ns();
+    // Seconds may pass until the next one, on thousands of streams.
+    incoming_.Clear();
     return dependencies_.loop.Post(std::move(said));
   }
 
@@ -146,6 +163,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     std::optional<v1::AgentCommand> next = queue_.Pop();
     if (!next.has_value()) return;
     outgoing_ = *std::move(next);
+    outgoing_.set_heard_sent_ns(heard_sent_ns_);
     is_writing_ = true;
     StartWrite(&outgoing_);
   }
@@ -168,26 +186,47 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   }
 
   const AgentService::Dependencies dependencies_;
+  LimitedCount& agents_;
   grpc::CallbackServerContext* const context_;  // gRPC's; outlives this
   const SessionId session_;
   // Used by reads only, of which there is one at a time.
   v1::AgentMessage incoming_;
   std::string node_;  // empty = no hello yet
+  // Of the message that the loop deals with, if it is a report.
+  std::optional<int64_t> report_sent_ns_;
 
   // Reads and ends come from gRPC's threads, writes from the scheduler loop.
   absl::Mutex mutex_;
   BoundedQueue<v1::AgentCommand> queue_ ABSL_GUARDED_BY(mutex_){kCommandsMax, Overflow::kReject};
   v1::AgentCommand outgoing_ ABSL_GUARDED_BY(mutex_);
+  int64_t heard_sent_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_status_ ABSL_GUARDED_BY(mutex_);
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Ends at once, with an error.
+class RefusedStream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand> {
+ public:
+  RefusedStream(grpc::CallbackServerContext* context, const absl::Status& status) {
+    FinishCall(context, this, status);
+  }
+  void OnDone() override { delete this; }
 };
 
 }  // namespace
 
 grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>* AgentService::Session(
     grpc::CallbackServerContext* context) {
-  auto* stream = new Stream(dependencies_, context);
+  if (!agents_.Enter()) {
+    return new RefusedStream(context,
+                             LimitError({.name = "agents_max",
+                                         .max = agents_.max(),
+                                         .what = "agents are connected",
+                                         .advice = "raise it in schedulerd's configuration",
+                                         .retry_after = kAgentRetryAfter}));
+  }
+  auto* stream = new Stream(dependencies_, agents_, context);
   stream->ReadNext();
   return stream;
 }

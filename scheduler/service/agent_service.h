@@ -9,7 +9,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
+
 #include "proto/agent.grpc.pb.h"
+#include "scheduler/limits.h"
 #include "scheduler/scheduler_loop.h"
 #include "scheduler/service/agent_streams.h"
 #include "scheduler/service/content_relay.h"
@@ -25,13 +28,16 @@ class AgentService : public v1::AgentService::CallbackService {
     ContentRelay& relay;
   };
 
-  explicit AgentService(const Dependencies& dependencies) : dependencies_(dependencies) {}
+  // At most `agents_max` streams are open at a time.
+  AgentService(const Dependencies& dependencies, int64_t agents_max)
+      : dependencies_(dependencies), agents_(agents_max) {}
 
   grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand>* Session(
       grpc::CallbackServerContext* context) override;
 
  private:
   const Dependencies dependencies_;
+  LimitedCount agents_;
 };
 
 }  // namespace pipefill::scheduler

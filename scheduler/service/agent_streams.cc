@@ -16,6 +16,11 @@ void AgentStreams::Leave(SessionId session) {
   streams_.erase(session);
 }
 
+int64_t AgentStreams::size() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(streams_.size());
+}
+
 void AgentStreams::Send(SessionId session, const Action& action) {
   v1::AgentCommand command = ToCommand(action, terms_);
   absl::MutexLock lock(&mutex_);

@@ -36,6 +36,7 @@ class AgentStreams : public AgentLink {
   // Streams enter themselves at their beginning, and leave before they are destroyed.
   SessionId Enter(AgentStream* stream);
   void Leave(SessionId session);
+  int64_t size() const;
 
   void Send(SessionId session, const Action& action) override;
   void Close(SessionId session, const absl::Status& status) override;
@@ -46,7 +47,7 @@ class AgentStreams : public AgentLink {
  private:
   const AgentTerms terms_;
   // Held while a stream is used, so that it is not destroyed meanwhile: streams belong to gRPC.
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   uint64_t last_session_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::btree_map<SessionId, AgentStream*> streams_ ABSL_GUARDED_BY(mutex_);
 };

@@ -2,19 +2,28 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "scheduler/limits.h"
 
 namespace pipefill::scheduler {
 
 absl::StatusOr<int64_t> ContentRelay::Ask(SessionId session, Answer answer) {
   absl::MutexLock lock(&mutex_);
-  if (questions_.size() >= limit_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(limit_, " reads wait for agents already, which is the limit; try again"));
+  if (static_cast<int64_t>(questions_.size()) >= questions_max_) {
+    return LimitError({.name = "questions_max",
+                       .max = questions_max_,
+                       .what = "reads wait for agents",
+                       .advice = "try again later",
+                       .retry_after = absl::Milliseconds(500)});
   }
   const int64_t request = next_request_++;
   questions_[request] = {session, std::move(answer)};
   return request;
+}
+
+int64_t ContentRelay::size() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int64_t>(questions_.size());
 }
 
 void ContentRelay::Finish(int64_t request, absl::StatusOr<v1::ReadContentResponse> content) {

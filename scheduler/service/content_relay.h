@@ -23,8 +23,8 @@ class ContentRelay {
  public:
   using Answer = std::function<void(absl::StatusOr<v1::ReadContentResponse>)>;
 
-  // At most `limit` questions wait at a time.
-  explicit ContentRelay(size_t limit) : limit_(limit) {}
+  // At most `questions_max` wait at a time.
+  explicit ContentRelay(int64_t questions_max) : questions_max_(questions_max) {}
 
   // Enters a question to the agent of `session`, and returns its id. ResourceExhausted at the
   // limit; `answer` is then dropped.
@@ -34,6 +34,7 @@ class ContentRelay {
   // Only if the question went to that session: agents cannot answer for each other.
   void FinishFrom(SessionId session, int64_t request,
                   absl::StatusOr<v1::ReadContentResponse> content);
+  int64_t size() const;
   // The stream is no more: all its questions are answered with Unavailable.
   void EndSession(SessionId session);
 
@@ -43,9 +44,9 @@ class ContentRelay {
     Answer answer;
   };
 
-  const size_t limit_;
+  const int64_t questions_max_;
   // Questions come from gRPC threads of users, answers from those of agents.
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   int64_t next_request_ ABSL_GUARDED_BY(mutex_) = 1;
   absl::btree_map<int64_t, Question> questions_ ABSL_GUARDED_BY(mutex_);
 };

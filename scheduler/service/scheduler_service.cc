@@ -1,5 +1,7 @@
 #include "scheduler/service/scheduler_service.h"
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,10 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "common/status_grpc.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/convert/profile.h"
+#include "scheduler/convert/ties.h"
 #include "scheduler/core/job_forecast.h"
+#include "scheduler/service/finish.h"
+#include "scheduler/service/watch_call.h"
+#include "scheduler/watch/watch_cursor.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -21,24 +26,19 @@ constexpr size_t kPageBytesMax = 2 << 20;
 // Answers at once.
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(ToGrpc(status));
+  FinishCall(context, reactor, status);
   return reactor;
 }
 
-// A call that waits for a job, until the job ends or the caller goes. gRPC owns it: it deletes
-// itself in OnDone.
-class WaitCall : public grpc::ServerUnaryReactor {
+// Ends at once, with an error.
+class RefusedWatch : public grpc::ServerWriteReactor<v1::WatchJobsResponse> {
  public:
-  WaitCall(SchedulerLoop& loop, WaitId wait) : loop_(loop), wait_(wait) {}
-
-  // Not a user's request, so it is never refused. If the wait is answered already, it does nothing.
-  void OnCancel() override { loop_.Post(EndWait{wait_}).IgnoreError(); }
+  explicit RefusedWatch(const absl::Status& status) { Finish(ToGrpc(status)); }
   void OnDone() override { delete this; }
-
- private:
-  SchedulerLoop& loop_;
-  const WaitId wait_;
 };
+
+// "ipv4:127.0.0.1:40312" without the port.
+std::string HostOfPeer(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
 
 // Why a job waits, of the latest plan.
 void AddDetail(const WaitDetail& detail, v1::Job* job) {
@@ -51,6 +51,14 @@ void AddDetail(const WaitDetail& detail, v1::Job* job) {
 // Streams a snapshot. gRPC owns it: it deletes itself in OnDone.
 class BackupCall : public grpc::ServerWriteReactor<v1::BackupChunk> {
  public:
+  explicit BackupCall(LimitedCount& backups) : backups_(backups), is_admitted_(backups.Enter()) {}
+  ~BackupCall() override {
+    if (is_admitted_) backups_.Leave();
+  }
+
+  // Else there are too many.
+  bool is_admitted() const { return is_admitted_; }
+
   void Begin(FrameWriter snapshot) {
     snapshot_.emplace(std::move(snapshot));
     WriteNext();
@@ -70,19 +78,18 @@ class BackupCall : public grpc::ServerWriteReactor<v1::BackupChunk> {
     StartWrite(&chunk_);
   }
 
+  LimitedCount& backups_;
+  const bool is_admitted_;
   std::optional<FrameWriter> snapshot_;
   v1::BackupChunk chunk_;
 };
 
-constexpr int kJobsMax = 1'000;
+constexpr absl::Duration kBackupRetryAfter = absl::Seconds(5);
 
 absl::StatusOr<std::vector<NewJob>> ReadJobs(const v1::SubmitJobsRequest& request,
-                                             const SpecLimits& limits) {
+                                             const SpecLimits& limits, const Limits& room) {
   if (request.jobs().empty()) return absl::InvalidArgumentError("jobs: none is named");
-  if (request.jobs_size() > kJobsMax) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "jobs: ", request.jobs_size(), " in one call, at most ", kJobsMax, "; send several calls"));
-  }
+  RETURN_IF_ERROR(CheckIds("jobs", request.jobs_size(), room));
   std::vector<NewJob> jobs;
   jobs.reserve(static_cast<size_t>(request.jobs_size()));
   for (const v1::SubmitJobRequest& job : request.jobs()) {
@@ -120,14 +127,14 @@ grpc::ServerUnaryReactor* SchedulerService::SubmitJob(grpc::CallbackServerContex
         }
         reactor->Finish(ToGrpc(result.status()));
       }});
-  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  if (!posted.ok()) FinishCall(context, reactor, posted);
   return reactor;
 }
 
 grpc::ServerUnaryReactor* SchedulerService::SubmitJobs(grpc::CallbackServerContext* context,
                                                        const v1::SubmitJobsRequest* request,
                                                        v1::SubmitJobsResponse* response) {
-  absl::StatusOr<std::vector<NewJob>> jobs = ReadJobs(*request, options_.limits);
+  absl::StatusOr<std::vector<NewJob>> jobs = ReadJobs(*request, options_.limits, options_.room);
   if (!jobs.ok()) return Answer(context, jobs.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const absl::Status posted = dependencies_.loop.Post(SubmitManyRequest{
@@ -135,16 +142,25 @@ grpc::ServerUnaryReactor* SchedulerService::SubmitJobs(grpc::CallbackServerConte
         if (result.ok()) Fill(*result, response);
         reactor->Finish(ToGrpc(result.status()));
       }});
-  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  if (!posted.ok()) FinishCall(context, reactor, posted);
   return reactor;
 }
 
 grpc::ServerWriteReactor<v1::BackupChunk>* SchedulerService::Backup(
-    grpc::CallbackServerContext* /*context*/, const v1::BackupRequest* /*request*/) {
-  auto* call = new BackupCall;
+    grpc::CallbackServerContext* context, const v1::BackupRequest* /*request*/) {
+  auto* call = new BackupCall(backups_);
+  if (!call->is_admitted()) {
+    FinishCall(context, call,
+               LimitError({.name = "backups_max",
+                           .max = backups_.max(),
+                           .what = "backups are being read",
+                           .advice = "try again later",
+                           .retry_after = kBackupRetryAfter}));
+    return call;
+  }
   const absl::Status posted = dependencies_.loop.Post(
       BackupRequest{[call](FrameWriter snapshot) { call->Begin(std::move(snapshot)); }});
-  if (!posted.ok()) call->Finish(ToGrpc(posted));
+  if (!posted.ok()) FinishCall(context, call, posted);
   return call;
 }
 
@@ -153,23 +169,34 @@ grpc::ServerUnaryReactor* SchedulerService::GetJob(grpc::CallbackServerContext* 
                                                    v1::Job* response) {
   const JobId job(request->job_id());
   const absl::Status filled = FillJob(job, response);
-  if (!filled.ok() || response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
+  if (!filled.ok()) return Answer(context, filled);
+  AddHistory(job, response);
+  if (response->state() != v1::JOB_STATE_PENDING) return Answer(context, filled);
   // Without the detail, where the loop cannot say it now.
   if (dependencies_.loop.is_stalled()) return Answer(context, filled);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // Whoever sets it answers.
+  auto is_answered = std::make_shared<std::atomic<bool>>(false);
   const absl::Status posted = dependencies_.loop.Post(
-      WhyRequest{job, [reactor, response](const std::optional<WaitDetail>& detail) {
+      WhyRequest{job, [reactor, response, is_answered](const std::optional<WaitDetail>& detail) {
+                   if (is_answered->exchange(true)) return;
                    if (detail.has_value()) AddDetail(*detail, response);
                    reactor->Finish(grpc::Status::OK);
                  }});
-  if (!posted.ok()) reactor->Finish(grpc::Status::OK);
+  if (!posted.ok()) {
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+  After(options_.detail_wait, [reactor, is_answered] {
+    if (!is_answered->exchange(true)) reactor->Finish(grpc::Status::OK);
+  });
   return reactor;
 }
 
 grpc::ServerUnaryReactor* SchedulerService::ListJobs(grpc::CallbackServerContext* context,
                                                      const v1::ListJobsRequest* request,
                                                      v1::ListJobsResponse* response) {
-  const absl::StatusOr<JobPageRequest> page = ReadPageRequest(*request);
+  const absl::StatusOr<JobPageRequest> page = ReadPageRequest(*request, options_.room);
   if (page.ok()) FillPage(*page, response);
   return Answer(context, page.status());
 }
@@ -184,7 +211,7 @@ grpc::ServerUnaryReactor* SchedulerService::CancelJob(grpc::CallbackServerContex
                       if (result.ok()) result = FillJob(job, response);
                       reactor->Finish(ToGrpc(result));
                     }});
-  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  if (!posted.ok()) FinishCall(context, reactor, posted);
   return reactor;
 }
 
@@ -203,23 +230,42 @@ grpc::ServerUnaryReactor* SchedulerService::MoveJob(grpc::CallbackServerContext*
     reactor->Finish(ToGrpc(result));
   };
   const absl::Status posted = dependencies_.loop.Post(std::move(move));
-  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  if (!posted.ok()) FinishCall(context, reactor, posted);
   return reactor;
 }
 
-grpc::ServerUnaryReactor* SchedulerService::WaitJob(grpc::CallbackServerContext* /*context*/,
+grpc::ServerUnaryReactor* SchedulerService::WaitJob(grpc::CallbackServerContext* context,
                                                     const v1::WaitJobRequest* request,
                                                     v1::Job* response) {
-  const WaitId wait(++last_wait_);
-  auto* call = new WaitCall(dependencies_.loop, wait);
   const JobId job(request->job_id());
-  const absl::Status posted = dependencies_.loop.Post(
-      WaitRequest{wait, job, [this, call, response, job](absl::Status result) {
-                    if (result.ok()) result = FillJob(job, response);
-                    call->Finish(ToGrpc(result));
-                  }});
-  if (!posted.ok()) call->Finish(ToGrpc(posted));
-  return call;
+  const auto call = std::make_shared<WaitCall>(
+      dependencies_.watch, context, [this, response, job]() -> std::optional<absl::Status> {
+        const auto view = dependencies_.board.Latest();
+        const absl::StatusOr<bool> is_over = IsOver(*view, job);
+        if (!is_over.ok()) return is_over.status();
+        if (!*is_over) return std::nullopt;
+        return FillJob(job, response);
+      });
+  // A task may not be a job yet; that it has ended shows in its array.
+  const std::optional<TaskPlace> task = FindTask(dependencies_.board.Latest()->jobs, job);
+  call->Begin(task.has_value() ? task->array->id : job);
+  return call.get();
+}
+
+grpc::ServerWriteReactor<v1::WatchJobsResponse>* SchedulerService::WatchJobs(
+    grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) {
+  absl::StatusOr<WatchReader> reader = ReadWatch(*request);
+  if (!reader.ok()) return new RefusedWatch(reader.status());
+  const auto call = std::make_shared<WatchCall>(
+      WatchCall::Dependencies{dependencies_.clock, dependencies_.watch, options_.boot}, context,
+      *std::move(reader));
+  call->Begin(HostOfPeer(context->peer()));
+  return call.get();
+}
+
+absl::StatusOr<WatchReader> SchedulerService::ReadWatch(const v1::WatchJobsRequest& request) const {
+  ASSIGN_OR_RETURN(WatchFilter filter, ReadWatchFilter(request, options_.room));
+  return ReaderFrom(request.cursor(), options_.boot, std::move(filter));
 }
 
 grpc::ServerUnaryReactor* SchedulerService::ListDevices(grpc::CallbackServerContext* context,
@@ -252,7 +298,7 @@ grpc::ServerUnaryReactor* SchedulerService::UpdateMainJob(grpc::CallbackServerCo
         if (result.ok()) *response = ToProto(*result);
         reactor->Finish(ToGrpc(result.status()));
       }});
-  if (!posted.ok()) reactor->Finish(ToGrpc(posted));
+  if (!posted.ok()) FinishCall(context, reactor, posted);
   return reactor;
 }
 
@@ -287,8 +333,10 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
   response->set_version(options_.version);
   response->set_policy(options_.policy);
   response->set_jobs_pending(view->counts.pending);
+  response->set_jobs_held(view->counts.held);
   response->set_jobs_running(view->counts.running);
   response->set_jobs_ended(view->counts.ended);
+  response->set_arrays(view->counts.arrays);
   for (const std::string& node : ListConnectedNodes(*view)) response->add_nodes(node);
   response->set_policy_error(view->policy_error);
   const Instant now = dependencies_.clock.Now();
@@ -307,15 +355,46 @@ grpc::ServerUnaryReactor* SchedulerService::GetStatus(grpc::CallbackServerContex
     response->set_snapshot_unix_ns(absl::ToUnixNanos(view->store.snapshot_at));
   }
   response->set_refusing_text(view->store.refusing_text);
+  AddLimits(response);
   return Answer(context, absl::OkStatus());
+}
+
+void SchedulerService::AddLimits(v1::GetStatusResponse* response) const {
+  const auto add = [response](const char* name, int64_t used, int64_t max) {
+    v1::LimitStatus* to = response->add_limits();
+    to->set_name(name);
+    to->set_used(used);
+    to->set_max(max);
+  };
+  const WatchHub::Use watch = dependencies_.watch.use();
+  add("requests_max", dependencies_.loop.requests(), options_.room.requests_max);
+  add("waits_max", watch.waits, options_.room.waits_max);
+  add("watchers_max", watch.watchers, options_.room.watchers_max);
+  add("agents_max", dependencies_.streams.size(), options_.room.agents_max);
+  add("questions_max", dependencies_.relay.size(), options_.room.questions_max);
+  add("backups_max", backups_.used(), backups_.max());
 }
 
 absl::Status SchedulerService::FillJob(JobId id, v1::Job* response) const {
   const auto view = dependencies_.board.Latest();
+  const std::optional<TaskPlace> task = FindTask(view->jobs, id);
+  if (task.has_value() && view->jobs.Find(id) == nullptr) {
+    *response = ToProto(*task, view->jobs);
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const Job* job, FindJob(*view, id));
-  *response = ToProto(*job, *view->plan, dependencies_.clock.Now());
+  const Instant now = dependencies_.clock.Now();
+  *response = ToProto(*job, *view->plan, now);
+  AddTies(*job, view->jobs, *view->plan, now, response);
   AddForecast(*job, *view, response);
   return absl::OkStatus();
+}
+
+void SchedulerService::AddHistory(JobId id, v1::Job* response) const {
+  const auto view = dependencies_.board.Latest();
+  const absl::StatusOr<const Job*> job = FindJob(*view, id);
+  if (!job.ok()) return;
+  for (const JobStep& step : HistoryOf(**job)) *response->add_history() = ToProto(step);
 }
 
 void SchedulerService::FillPage(const JobPageRequest& request,
@@ -327,6 +406,7 @@ void SchedulerService::FillPage(const JobPageRequest& request,
   size_t size_bytes = 0;
   for (const Job* job : page.jobs) {
     v1::Job to = ToProto(*job, *view->plan, now);
+    AddTies(*job, view->jobs, *view->plan, now, &to);
     AddForecast(*job, *view, &to);
     size_bytes += to.ByteSizeLong();
     if (size_bytes > kPageBytesMax && response->jobs_size() > 0) {
@@ -348,6 +428,10 @@ absl::StatusOr<SessionId> SchedulerService::FindKeeper(v1::ReadContentRequest* r
   std::string name = request->node();
   if (request->kind() != v1::CONTENT_KIND_TRACE) {
     ASSIGN_OR_RETURN(const Job* job, FindJob(*view, JobId(request->job_id())));
+    if (job->is_array()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("job ", request->job_id(), " is an array; its tasks have logs, one each"));
+    }
     if (job->attempts.empty()) {
       return absl::NotFoundError(
           absl::StrCat("job ", request->job_id(), " has no log yet: it has not been started"));
@@ -374,16 +458,20 @@ void SchedulerService::AskAgent(SessionId session, const v1::ReadContentRequest&
     answer(id.status());
     return;
   }
-  Loop& timers = dependencies_.timers;
-  timers.Post([&relay, &timers, id = *id, wait = options_.content_wait] {
-    timers.PostAt(timers.Now() + wait, [&relay, id] {
-      relay.Finish(id, absl::DeadlineExceededError("the node's agent did not answer in time"));
-    });
+  After(options_.content_wait, [&relay, id = *id] {
+    relay.Finish(id, absl::DeadlineExceededError("the node's agent did not answer in time"));
   });
   v1::ContentRequest question;
   question.set_request_id(*id);
   *question.mutable_request() = request;
   if (!dependencies_.streams.SendContentRequest(session, question)) relay.EndSession(session);
+}
+
+void SchedulerService::After(absl::Duration wait, Loop::Callback callback) {
+  Loop& timers = dependencies_.timers;
+  timers.Post([&timers, wait, callback = std::move(callback)]() mutable {
+    timers.PostAt(timers.Now() + wait, std::move(callback));
+  });
 }
 
 }  // namespace pipefill::scheduler

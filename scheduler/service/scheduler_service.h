@@ -7,18 +7,19 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "common/clock.h"
 #include "common/loop.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "scheduler/limits.h"
 #include "scheduler/scheduler_loop.h"
 #include "scheduler/service/agent_streams.h"
 #include "scheduler/service/content_relay.h"
 #include "scheduler/service/validate.h"
 #include "scheduler/view_board.h"
+#include "scheduler/watch/watch_hub.h"
 
 namespace pipefill::scheduler {
 
@@ -27,14 +28,16 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   // All outlive the service.
   struct Dependencies {
     const Clock& clock;
-    Loop& timers;
+    Loop& timers;  // not the scheduler loop, which may be busy
     SchedulerLoop& loop;
     const ViewBoard& board;
+    WatchHub& watch;
     AgentStreams& streams;
     ContentRelay& relay;
   };
   struct Options {
     SpecLimits limits;
+    Limits room;
     std::string version;
     std::string policy;
     // For people.
@@ -42,10 +45,14 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
     int64_t history_jobs_max = 0;
     // How long an agent may take to answer a question.
     absl::Duration content_wait = absl::Seconds(10);
+    // How long the loop may take to say why a job waits; then it is left out.
+    absl::Duration detail_wait = absl::Milliseconds(100);
+    // Tells this run of schedulerd from others.
+    std::string boot;
   };
 
   SchedulerService(const Dependencies& dependencies, const Options& options)
-      : dependencies_(dependencies), options_(options) {}
+      : dependencies_(dependencies), options_(options), backups_(options.room.backups_max) {}
 
   grpc::ServerUnaryReactor* SubmitJob(grpc::CallbackServerContext* context,
                                       const v1::SubmitJobRequest* request,
@@ -63,10 +70,15 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   grpc::ServerUnaryReactor* CancelJob(grpc::CallbackServerContext* context,
                                       const v1::CancelJobRequest* request,
                                       v1::Job* response) override;
+  grpc::ServerUnaryReactor* ControlJobs(grpc::CallbackServerContext* context,
+                                        const v1::ControlJobsRequest* request,
+                                        v1::ControlJobsResponse* response) override;
   grpc::ServerUnaryReactor* MoveJob(grpc::CallbackServerContext* context,
                                     const v1::MoveJobRequest* request, v1::Job* response) override;
   grpc::ServerUnaryReactor* WaitJob(grpc::CallbackServerContext* context,
                                     const v1::WaitJobRequest* request, v1::Job* response) override;
+  grpc::ServerWriteReactor<v1::WatchJobsResponse>* WatchJobs(
+      grpc::CallbackServerContext* context, const v1::WatchJobsRequest* request) override;
   grpc::ServerUnaryReactor* ListDevices(grpc::CallbackServerContext* context,
                                         const v1::ListDevicesRequest* request,
                                         v1::ListDevicesResponse* response) override;
@@ -87,9 +99,16 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
                                       v1::GetStatusResponse* response) override;
 
  private:
+  // The jobs that are named, or that the filter takes; then `response` says where it goes on.
+  static absl::StatusOr<std::vector<JobId>> FindControlled(const v1::ControlJobsRequest& request,
+                                                           const ClusterView& view,
+                                                           v1::ControlJobsResponse* response);
   // The job as it is in the latest view.
   absl::Status FillJob(JobId id, v1::Job* response) const;
+  void AddHistory(JobId id, v1::Job* response) const;
   void FillPage(const JobPageRequest& page, v1::ListJobsResponse* response) const;
+  absl::StatusOr<WatchReader> ReadWatch(const v1::WatchJobsRequest& request) const;
+  void AddLimits(v1::GetStatusResponse* response) const;
   void AddForecast(const Job& job, const ClusterView& view, v1::Job* to) const;
   // Which agent has the content; fills in the attempt. NotFound, or Unavailable if that agent is
   // away.
@@ -97,10 +116,11 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   // Asks the agent; `answer` runs once, sooner or later.
   void AskAgent(SessionId session, const v1::ReadContentRequest& request,
                 const ContentRelay::Answer& answer);
+  void After(absl::Duration wait, Loop::Callback callback);
 
   const Dependencies dependencies_;
   const Options options_;
-  std::atomic<uint64_t> last_wait_ = 0;
+  LimitedCount backups_;
 };
 
 }  // namespace pipefill::scheduler

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -10,6 +13,7 @@
 #include "common/quantity.h"
 #include "common/status.h"
 #include "scheduler/convert/convert.h"
+#include "scheduler/core/labels.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -21,8 +25,10 @@ constexpr int kCommandMax = 1024;
 constexpr int32_t kRetriesMax = 100;
 constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
+constexpr int64_t kMaxRuntimeLeastNs = 1'000'000'000;
 constexpr int32_t kPageDefault = 100;
-constexpr int32_t kPageMax = 1000;
+constexpr size_t kControlMax = 10'000;  // jobs of one transaction
+constexpr size_t kReasonMax = 256;
 constexpr int32_t kContentDefault = 256 << 10;
 constexpr int32_t kContentMax = 1 << 20;
 
@@ -81,9 +87,11 @@ absl::Status CheckNumbers(const v1::JobSpec& spec) {
   if (spec.memory_bytes() < 0) return Bad("spec.memory_bytes", "is negative");
   if (spec.devices() < 0) return Bad("spec.devices", "is negative");
   if (spec.devices() > 1) {
-    return Bad("spec.devices", absl::StrCat(spec.devices(),
-                                            " devices asked, but this version runs a job on one "
-                                            "device; leave it out or set 1"));
+    return Bad("spec.devices",
+               absl::StrCat(spec.devices(),
+                            " devices asked, but this version runs a job on one device: gangs, "
+                            "several devices at the same time, are not there yet; leave it out or "
+                            "set 1"));
   }
   if (spec.retries() < 0 || spec.retries() > kRetriesMax) {
     return Bad("spec.retries", absl::StrCat(spec.retries(), " is not in 0..", kRetriesMax));
@@ -103,6 +111,57 @@ absl::Status CheckPlanning(const v1::JobSpec& spec) {
   }
   if (spec.deadline_unix_ns() < 0) return Bad("spec.deadline_unix_ns", "is before 1970");
   if (spec.min_runtime_ns() < 0) return Bad("spec.min_runtime_ns", "is negative");
+  if (spec.max_runtime_ns() != 0 && spec.max_runtime_ns() < kMaxRuntimeLeastNs) {
+    return Bad("spec.max_runtime_ns",
+               "is less than 1 s; leave it out to let attempts run for ever");
+  }
+  if (spec.start_before_unix_ns() < 0) return Bad("spec.start_before_unix_ns", "is before 1970");
+  return WithContext(CheckLabels({spec.labels().begin(), spec.labels().end()}), "spec.labels");
+}
+
+absl::StatusOr<Selector> ReadSelector(const std::string& text) {
+  absl::StatusOr<Selector> selector = Selector::Parse(text);
+  if (!selector.ok()) return WithContext(selector.status(), "selector");
+  return selector;
+}
+
+// Each phase once, however often `states` names it; they may be values that a newer client knows.
+absl::StatusOr<std::vector<JobPhase>> ReadPhases(
+    const google::protobuf::RepeatedField<int>& states) {
+  for (const int state : states) {
+    const bool is_known = state != v1::JOB_STATE_UNSPECIFIED && v1::JobState_IsValid(state);
+    if (is_known) continue;
+    return Bad("states", absl::StrCat(state,
+                                      " is none: PENDING, RUNNING, SUCCEEDED, FAILED or "
+                                      "CANCELLED"));
+  }
+  std::vector<JobPhase> phases;
+  std::copy_if(kAllJobPhases.begin(), kAllJobPhases.end(), std::back_inserter(phases),
+               [&](JobPhase phase) {
+                 return std::find(states.begin(), states.end(), StateOf(phase)) != states.end();
+               });
+  return phases;
+}
+
+// Whether what is named exists is for the loop to say.
+absl::Status CheckConditions(const v1::JobSpec& spec) {
+  for (const v1::Dependency& dependency : spec.dependencies()) {
+    if (dependency.job_id() <= 0) return Bad("spec.dependencies", "job_id is missing");
+    const bool is_known = v1::DependencyCondition_IsValid(dependency.condition()) &&
+                          dependency.condition() != v1::DEPENDENCY_CONDITION_UNSPECIFIED;
+    if (!is_known) return Bad("spec.dependencies", "the condition is not OK, ANY or NOT_OK");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckArrayOf(const JobSpec& spec, int64_t tasks_max) {
+  if (!spec.array.has_value()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckArray(*spec.array, tasks_max));
+  RETURN_IF_ERROR(CheckIndexesDiffer(*spec.array));
+  for (const char* name : {"PIPEFILL_ARRAY_ID", "PIPEFILL_ARRAY_INDEX", "PIPEFILL_ARRAY_COUNT"}) {
+    if (!spec.env.contains(name)) continue;
+    return Bad("spec.env", absl::StrCat(name, " is set by pipefill for the tasks of an array"));
+  }
   return absl::OkStatus();
 }
 
@@ -150,6 +209,7 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   RETURN_IF_ERROR(CheckWorkdir(spec.workdir()));
   RETURN_IF_ERROR(CheckNumbers(spec));
   RETURN_IF_ERROR(CheckPlanning(spec));
+  RETURN_IF_ERROR(CheckConditions(spec));
   // A newer client may know more ways.
   if (!v1::FillWay_IsValid(spec.way())) {
     return Bad("spec.way",
@@ -162,18 +222,104 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
   if (!spec.has_min_runtime_ns()) read.min_runtime = limits.default_min_runtime;
   RETURN_IF_ERROR(WithContext(CheckProfile(read.profile), "spec"));
   if (read.way == FillWay::kUnspecified) read.way = FillWay::kSdk;
+  RETURN_IF_ERROR(CheckArrayOf(read, limits.array_tasks_max));
   return read;
 }
 
-absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request) {
-  if (request.limit() < 0 || request.limit() > kPageMax) {
-    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..", kPageMax));
+absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room) {
+  if (ids <= room.ids_max) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      field, ": ", ids, " in one call, more than ids_max, ", room.ids_max, "; send several calls"));
+}
+
+absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,
+                                               const Limits& room) {
+  if (request.limit() < 0 || request.limit() > room.page_max) {
+    return Bad("limit", absl::StrCat(request.limit(), " is not in 0..page_max, ", room.page_max,
+                                     "; go on from next_cursor for more"));
   }
+  if (request.array_id() < 0) return Bad("array_id", "is negative");
   if (request.cursor() < 0) return Bad("cursor", "is negative; use next_cursor of the page before");
-  const int32_t limit = request.limit() == 0 ? kPageDefault : request.limit();
-  return JobPageRequest{.limit = static_cast<size_t>(limit),
-                        .cursor = JobId(request.cursor()),
-                        .is_active_only = request.active_only()};
+  const int64_t limit =
+      request.limit() == 0 ? std::min<int64_t>(kPageDefault, room.page_max) : request.limit();
+  JobPageRequest page{.limit = static_cast<size_t>(limit),
+                      .cursor = JobId(request.cursor()),
+                      .array = JobId(request.array_id())};
+  ASSIGN_OR_RETURN(page.filter.selector, ReadSelector(request.selector()));
+  ASSIGN_OR_RETURN(page.filter.phases, ReadPhases(request.states()));
+  page.filter.tenant = request.tenant();
+  page.filter.name = request.name();
+  page.filter.is_held_only = request.held_only();
+  if (!request.active_only()) return page;
+  std::erase_if(page.filter.phases, [](JobPhase phase) { return IsTerminal(phase); });
+  if (request.states().empty()) page.filter.phases = ActivePhases();
+  if (page.filter.phases.empty()) {
+    return Bad("states", "none of them is active; leave out active_only");
+  }
+  return page;
+}
+
+absl::StatusOr<JobPageRequest> ReadControlFilter(const v1::ControlJobsRequest& request) {
+  if (request.cursor() < 0)
+    return Bad("cursor", "is negative; use next_cursor of the answer before");
+  JobPageRequest page{.limit = kControlMax, .cursor = JobId(request.cursor())};
+  // All that there are: jobs_max bounds them, and a verb for many is rare.
+  page.looks_max = std::numeric_limits<size_t>::max();
+  const v1::JobFilter& filter = request.filter();
+  ASSIGN_OR_RETURN(page.filter.selector, ReadSelector(filter.selector()));
+  ASSIGN_OR_RETURN(page.filter.phases, ReadPhases(filter.states()));
+  const auto over = std::find_if(page.filter.phases.begin(), page.filter.phases.end(), IsTerminal);
+  if (over != page.filter.phases.end()) {
+    return Bad("filter.states", absl::StrCat("jobs that have ", PhaseName(*over),
+                                             " are over; name PENDING or RUNNING"));
+  }
+  if (page.filter.phases.empty()) page.filter.phases = ActivePhases();
+  page.filter.tenant = filter.tenant();
+  page.filter.name = filter.name();
+  page.filter.is_held_only = filter.held_only();
+  return page;
+}
+
+absl::StatusOr<JobVerb> ReadControl(const v1::ControlJobsRequest& request, const Limits& room) {
+  if (request.reason().size() > kReasonMax) {
+    return Bad("reason", absl::StrCat("is longer than ", kReasonMax, " bytes"));
+  }
+  if (request.reason().find_first_of("\n\r") != std::string::npos || HasNul(request.reason())) {
+    return Bad("reason", "is not one line");
+  }
+  if (request.job_ids().empty() && !request.has_filter()) {
+    return absl::InvalidArgumentError("job_ids, filter: name jobs, or a filter");
+  }
+  if (!request.job_ids().empty() && request.has_filter()) {
+    return absl::InvalidArgumentError("job_ids, filter: give one of them, not both");
+  }
+  RETURN_IF_ERROR(CheckIds("job_ids", request.job_ids_size(), room));
+  switch (request.verb()) {
+    case v1::JOB_VERB_CANCEL:
+      return JobVerb::kCancel;
+    case v1::JOB_VERB_HOLD:
+      return JobVerb::kHold;
+    case v1::JOB_VERB_RELEASE:
+      return JobVerb::kRelease;
+    case v1::JOB_VERB_REQUEUE:
+      return JobVerb::kRequeue;
+    default:
+      return Bad("verb", "is missing or not known: CANCEL, HOLD, RELEASE or REQUEUE");
+  }
+}
+
+absl::StatusOr<WatchFilter> ReadWatchFilter(const v1::WatchJobsRequest& request,
+                                            const Limits& room) {
+  RETURN_IF_ERROR(CheckIds("job_ids", request.job_ids_size(), room));
+  WatchFilter filter = {
+      .jobs = {}, .is_active_only = request.active_only(), .tenant = request.tenant()};
+  for (int64_t id : request.job_ids()) {
+    if (id <= 0) return Bad("job_ids", absl::StrCat(id, " is no job"));
+    filter.jobs.push_back(JobId(id));
+  }
+  std::sort(filter.jobs.begin(), filter.jobs.end());
+  filter.jobs.erase(std::unique(filter.jobs.begin(), filter.jobs.end()), filter.jobs.end());
+  return filter;
 }
 
 absl::StatusOr<MainJobChange> ReadMainJobChange(const v1::UpdateMainJobRequest& request) {

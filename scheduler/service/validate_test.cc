@@ -11,6 +11,7 @@
 namespace pipefill::scheduler {
 namespace {
 
+using testing::HasSubstr;
 using testing::StartsWith;
 
 v1::SubmitJobRequest GoodRequest() {
@@ -18,6 +19,13 @@ v1::SubmitJobRequest GoodRequest() {
   request.mutable_spec()->add_command("/usr/bin/python3");
   request.mutable_spec()->add_command("embed.py");
   return request;
+}
+
+void AddRange(v1::JobSpec* spec, int32_t first, int32_t last, int32_t step) {
+  v1::IndexRange* range = spec->mutable_array()->add_ranges();
+  range->set_first(first);
+  range->set_last(last);
+  range->set_step(step);
 }
 
 TEST(ReadSpecTest, DefaultsAreFilledIn) {
@@ -76,9 +84,22 @@ TEST(ReadSpecTest, NameFromProgramHoldsOnlyWhatNamesMayHold) {
   EXPECT_EQ(ReadSpec(request, {})->name, "job");
 }
 
-TEST(ReadSpecTest, EachBadFieldIsNamed) {
-  using Change = std::function<void(v1::SubmitJobRequest*)>;
-  const std::vector<std::pair<std::string, Change>> cases = {
+using Change = std::function<void(v1::SubmitJobRequest*)>;
+using BadFields = std::vector<std::pair<std::string, Change>>;
+
+// Each change of a good request is refused with a text that begins so.
+void ExpectRefused(const BadFields& cases) {
+  for (const auto& [text, change] : cases) {
+    v1::SubmitJobRequest request = GoodRequest();
+    change(&request);
+    const absl::Status status = ReadSpec(request, {}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), StartsWith(text));
+  }
+}
+
+TEST(ReadSpecTest, EachBadFieldOfTheProgramIsNamed) {
+  ExpectRefused({
       {"key: ", [](auto* r) { r->set_key(std::string(129, 'k')); }},
       {"spec.name: ", [](auto* r) { r->mutable_spec()->set_name("two words"); }},
       {"spec.name: ", [](auto* r) { r->mutable_spec()->set_name(std::string(129, 'n')); }},
@@ -98,30 +119,72 @@ TEST(ReadSpecTest, EachBadFieldIsNamed) {
       {"spec.workdir: ", [](auto* r) { r->mutable_spec()->set_workdir("data"); }},
       {"spec.memory_bytes: ", [](auto* r) { r->mutable_spec()->set_memory_bytes(-1); }},
       {"spec.devices: ", [](auto* r) { r->mutable_spec()->set_devices(-1); }},
-      {"spec.devices: 2 devices asked, but this version runs a job on one device",
+      {"spec.devices: 2 devices asked, but this version runs a job on one device: gangs, several "
+       "devices at the same time, are not there yet",
        [](auto* r) { r->mutable_spec()->set_devices(2); }},
+      {"spec.way: 9 is not known",
+       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
+  });
+}
+
+TEST(ReadSpecTest, EachBadFieldOfPlanningIsNamed) {
+  ExpectRefused({
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(-1); }},
       {"spec.retries: ", [](auto* r) { r->mutable_spec()->set_retries(101); }},
       {"spec.priority: 1001 is not in -1000..1000",
        [](auto* r) { r->mutable_spec()->set_priority(1001); }},
       {"spec.priority: -2147483648 is not in -1000..1000",
        [](auto* r) { r->mutable_spec()->set_priority(INT32_MIN); }},
+      {"spec.start_before_unix_ns: is before 1970",
+       [](auto* r) { r->mutable_spec()->set_start_before_unix_ns(-1); }},
+      {"spec.labels: \"a b\" is no key of a label",
+       [](auto* r) { (*r->mutable_spec()->mutable_labels())["a b"] = "x"; }},
+      {"spec.labels: team: \"a b\" is no value of a label",
+       [](auto* r) { (*r->mutable_spec()->mutable_labels())["team"] = "a b"; }},
       {"spec.tenant: \"a b\" is not 1..64 characters of [A-Za-z0-9._-]",
        [](auto* r) { r->mutable_spec()->set_tenant("a b"); }},
       {"spec.deadline_unix_ns: is before 1970",
        [](auto* r) { r->mutable_spec()->set_deadline_unix_ns(-1); }},
       {"spec.min_runtime_ns: is negative",
        [](auto* r) { r->mutable_spec()->set_min_runtime_ns(-1); }},
-      {"spec.way: 9 is not known",
-       [](auto* r) { r->mutable_spec()->set_way(static_cast<v1::FillWay>(9)); }},
-  };
-  for (const auto& [text, change] : cases) {
-    v1::SubmitJobRequest request = GoodRequest();
-    change(&request);
-    const absl::Status status = ReadSpec(request, {}).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
-    EXPECT_THAT(std::string(status.message()), StartsWith(text));
-  }
+      {"spec.max_runtime_ns: is less than 1 s",
+       [](auto* r) { r->mutable_spec()->set_max_runtime_ns(999'999'999); }},
+      {"spec.max_runtime_ns: is less than 1 s",
+       [](auto* r) { r->mutable_spec()->set_max_runtime_ns(-1); }},
+  });
+}
+
+TEST(ReadSpecTest, EachBadFieldOfTiesIsNamed) {
+  ExpectRefused({
+      {"spec.array: names no index", [](auto* r) { r->mutable_spec()->mutable_array(); }},
+      {"spec.array: 5-4 ends before it begins",
+       [](auto* r) { AddRange(r->mutable_spec(), 5, 4, 1); }},
+      {"spec.array: step -1 is not more than 0",
+       [](auto* r) { AddRange(r->mutable_spec(), 0, 4, -1); }},
+      {"spec.array: index 4 is there twice",
+       [](auto* r) {
+         AddRange(r->mutable_spec(), 0, 8, 2);
+         AddRange(r->mutable_spec(), 4, 4, 0);
+       }},
+      {"spec.env: PIPEFILL_ARRAY_INDEX is set by pipefill",
+       [](auto* r) {
+         AddRange(r->mutable_spec(), 0, 8, 1);
+         (*r->mutable_spec()->mutable_env())["PIPEFILL_ARRAY_INDEX"] = "1";
+       }},
+      {"spec.dependencies: job_id is missing",
+       [](auto* r) { r->mutable_spec()->add_dependencies(); }},
+      {"spec.dependencies: the condition is not OK, ANY or NOT_OK",
+       [](auto* r) { r->mutable_spec()->add_dependencies()->set_job_id(3); }},
+  });
+}
+
+TEST(ReadSpecTest, LargeArrayIsRefusedWithTheLimit) {
+  v1::SubmitJobRequest request = GoodRequest();
+  AddRange(request.mutable_spec(), 0, 100'000, 1);
+  const absl::Status status = ReadSpec(request, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("array_tasks_max, 100000"));
+  EXPECT_TRUE(ReadSpec(request, {.array_tasks_max = 100'001}).ok());
 }
 
 TEST(ReadSpecTest, LargeSpecIsRefusedWithTheLimit) {
@@ -134,19 +197,94 @@ TEST(ReadSpecTest, LargeSpecIsRefusedWithTheLimit) {
 
 TEST(ReadPageRequestTest, LimitHasDefaultAndMaximum) {
   v1::ListJobsRequest request;
-  EXPECT_EQ(ReadPageRequest(request)->limit, 100U);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->limit, 100U);
   request.set_limit(1000);
-  EXPECT_EQ(ReadPageRequest(request)->limit, 1000U);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->limit, 1000U);
   request.set_limit(1001);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("limit: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("limit: "));
   request.set_limit(-1);
-  EXPECT_EQ(ReadPageRequest(request).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadPageRequest(request, Limits()).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ReadPageRequestTest, ActiveOnlyAndStatesAreBothHeld) {
+  v1::ListJobsRequest request;
+  EXPECT_TRUE(ReadPageRequest(request, Limits())->filter.phases.empty());
+  request.add_states(v1::JOB_STATE_RUNNING);
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases,
+            (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping,
+                                   JobPhase::kFailed}));
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases.size(), 4U) << "each phase once";
+  request.set_active_only(true);
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases,
+            (std::vector<JobPhase>{JobPhase::kStarting, JobPhase::kRunning, JobPhase::kStopping}));
+  request.clear_states();
+  EXPECT_EQ(ReadPageRequest(request, Limits())->filter.phases, ActivePhases());
+  request.add_states(v1::JOB_STATE_FAILED);
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("states: "));
+}
+
+TEST(ReadPageRequestTest, BadSelectorAndUnknownStateAreNamed) {
+  v1::ListJobsRequest request;
+  request.set_selector("a b");
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("selector: "));
+  request.set_selector("team=a");
+  EXPECT_FALSE(ReadPageRequest(request, Limits())->filter.selector.is_empty());
+  request.add_states(static_cast<v1::JobState>(77));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("states: 77"));
+}
+
+TEST(ReadControlTest, NeedsAVerbAndEitherJobsOrAFilter) {
+  const auto error = [](const v1::ControlJobsRequest& request) {
+    return std::string(ReadControl(request, Limits()).status().message());
+  };
+  v1::ControlJobsRequest request;
+  request.set_verb(v1::JOB_VERB_HOLD);
+  EXPECT_THAT(error(request), StartsWith("job_ids, filter: name jobs, or a filter"));
+  request.add_job_ids(1);
+  EXPECT_EQ(*ReadControl(request, Limits()), JobVerb::kHold);
+  request.mutable_filter();
+  EXPECT_THAT(error(request), StartsWith("job_ids, filter: give one of them"));
+  request.clear_job_ids();
+  EXPECT_TRUE(ReadControl(request, Limits()).ok());
+  request.set_reason(std::string(257, 'x'));
+  EXPECT_THAT(error(request), StartsWith("reason: "));
+  request.set_reason("two\nlines");
+  EXPECT_THAT(error(request), StartsWith("reason: "));
+  request.clear_reason();
+  request.set_verb(v1::JOB_VERB_UNSPECIFIED);
+  EXPECT_THAT(error(request), StartsWith("verb: "));
+}
+
+TEST(ReadControlTest, TakesAsManyJobsAsACallMayNameAndNotOneMore) {
+  v1::ControlJobsRequest request;
+  request.set_verb(v1::JOB_VERB_CANCEL);
+  for (int64_t id = 1; id <= Limits().ids_max; ++id) request.add_job_ids(id);
+  EXPECT_TRUE(ReadControl(request, Limits()).ok());
+  request.add_job_ids(1);
+  EXPECT_EQ(ReadControl(request, Limits()).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ReadControlFilterTest, TakesJobsThatAreNotOver) {
+  v1::ControlJobsRequest request;
+  request.mutable_filter()->set_tenant("vision");
+  EXPECT_EQ(ReadControlFilter(request)->filter.phases, ActivePhases());
+  EXPECT_EQ(ReadControlFilter(request)->filter.tenant, "vision");
+  request.mutable_filter()->add_states(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_THAT(std::string(ReadControlFilter(request).status().message()),
+              StartsWith("filter.states: jobs that have succeeded are over"));
 }
 
 TEST(ReadPageRequestTest, NegativeCursorIsRefused) {
   v1::ListJobsRequest request;
   request.set_cursor(-1);
-  EXPECT_THAT(std::string(ReadPageRequest(request).status().message()), StartsWith("cursor: "));
+  EXPECT_THAT(std::string(ReadPageRequest(request, Limits()).status().message()),
+              StartsWith("cursor: "));
 }
 
 TEST(ReadMainJobChangeTest, OnlyWhatIsNamedIsChanged) {

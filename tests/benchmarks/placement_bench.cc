@@ -276,14 +276,18 @@ void Run() {
   }
   const StateFigures state = MeasureState(kDevices, kJobs, CpuMs);
   std::fprintf(stderr, "placement: state: p99 %.2f ms\n", Quantile(state.ms, 0.99));
+  std::vector<std::string> phases;
+  for (const auto& [phase, ms] : state.phases_ms) {
+    phases.push_back(absl::StrFormat("\"%s\": %.2f", phase, Quantile(ms, 0.5)));
+  }
   std::printf(
       "{\"placements_per_s\": %.0f, \"tick_ms_p50\": %.2f, \"tick_ms_p99\": %.2f, "
       "\"tick_ms_max\": %.2f, \"evictions\": %zu, \"idle_tick_ms_p99\": %.3f, \"load_ms\": %.0f, "
-      "\"state_tick_ms_p99\": %.2f, \"state_placements_per_s\": %.0f, "
+      "\"state_tick_ms_p99\": %.2f, \"state_tick_ms_p50\": {%s}, \"state_placements_per_s\": %.0f, "
       "\"simple_placements_per_s\": %.0f, \"policies\": {%s}}\n",
       static_cast<double>(sums.placements) / Total(sums.ms) * 1e3, Quantile(sums.ms, 0.5),
       Quantile(sums.ms, 0.99), Quantile(sums.ms, 1), sums.evictions, Quantile(sums.idle_ms, 0.99),
-      sums.load_ms, Quantile(state.ms, 0.99),
+      sums.load_ms, Quantile(state.ms, 0.99), absl::StrJoin(phases, ", ").c_str(),
       static_cast<double>(state.placements) / Total(state.ms) * 1e3, SimplePlacementsPerS(),
       absl::StrJoin(sums.policies, ", ").c_str());
 }

@@ -1,6 +1,8 @@
 #include "tests/benchmarks/placement_state.h"
 
+#include <algorithm>
 #include <deque>
+#include <map>
 #include <memory>
 #include <random>
 
@@ -32,33 +34,50 @@ ClusterLimits NoSilence() {
 
 class StateBench {
  public:
-  StateBench(int devices, int jobs) {
+  StateBench(int devices, int jobs, const std::function<double()>& cpu_ms) : cpu_ms_(cpu_ms) {
     for (int node = 0; node < devices / kDevicesPerNode; ++node) {
       names_.push_back(absl::StrFormat("node%04d", node));
       Apply(HelloOf(node));
     }
     for (int i = 0; i < jobs; ++i) Submit();
-    while (Plan() > 0) Advance();
+    while (true) {
+      const pipefill::Plan plan = planner_.MakePlan(&state_, time_);
+      if (plan.placements.empty()) break;
+      Carry(plan);
+      Advance();
+    }
   }
 
   // Returns the number of placements.
   size_t Tick() {
     Advance();
-    for (int i = 0; i < kEnds && !running_.empty(); ++i) {
-      AttemptEnded ended;
-      ended.attempt = running_.front();
-      ended.end.cause = EndCause::kExited;
-      running_.pop_front();
-      Apply(ended);
-      Submit();
-    }
-    for (int i = 0; i < kReports; ++i) Report();
-    const size_t placements = Plan();
-    Publish();
-    return placements;
+    const size_t ends = std::min<size_t>(kEnds, running_.size());
+    Time("ends", [&] {
+      for (size_t i = 0; i < ends; ++i) End();
+    });
+    Time("submissions", [&] {
+      for (size_t i = 0; i < ends; ++i) Submit();
+    });
+    Time("reports", [&] {
+      for (int i = 0; i < kReports; ++i) Report();
+    });
+    pipefill::Plan plan;
+    Time("plan", [&] { plan = planner_.MakePlan(&state_, time_); });
+    Time("placements", [&] { Carry(plan); });
+    Time("view", [&] { Publish(); });
+    return plan.placements.size();
   }
 
+  const std::map<std::string, std::vector<double>>& phases_ms() const { return phases_ms_; }
+
  private:
+  template <typename Work>
+  void Time(const std::string& phase, const Work& work) {
+    const double begin = cpu_ms_();
+    work();
+    phases_ms_[phase].push_back(cpu_ms_() - begin);
+  }
+
   void Advance() {
     time_.now = time_.now + absl::Milliseconds(50);
     time_.wall += absl::Milliseconds(50);
@@ -108,14 +127,20 @@ class StateBench {
     Apply(JobSubmitted{state_.next_job_id(), "", std::move(spec)});
   }
 
-  size_t Plan() {
-    const pipefill::Plan plan = planner_.MakePlan(&state_, time_);
+  void End() {
+    AttemptEnded ended;
+    ended.attempt = running_.front();
+    ended.end.cause = EndCause::kExited;
+    running_.pop_front();
+    Apply(ended);
+  }
+
+  void Carry(const pipefill::Plan& plan) {
     for (const Placement& placement : plan.placements) {
       const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device, ""};
       Apply(placed);
       running_.push_back(placed.attempt);
     }
-    return plan.placements.size();
   }
 
   void Publish() {
@@ -127,6 +152,8 @@ class StateBench {
     view_ = std::move(view);
   }
 
+  const std::function<double()>& cpu_ms_;
+  std::map<std::string, std::vector<double>> phases_ms_;
   std::mt19937_64 random_{7};
   EventTime time_ = {Instant::FromNs(1), absl::FromUnixSeconds(1'800'000'000)};
   std::vector<std::string> names_;
@@ -141,13 +168,14 @@ class StateBench {
 }  // namespace
 
 StateFigures MeasureState(int devices, int jobs, const std::function<double()>& cpu_ms) {
-  StateBench bench(devices, jobs);
+  StateBench bench(devices, jobs, cpu_ms);
   StateFigures figures;
   for (int tick = 0; tick < kTicks; ++tick) {
     const double begin = cpu_ms();
     figures.placements += bench.Tick();
     figures.ms.push_back(cpu_ms() - begin);
   }
+  figures.phases_ms = bench.phases_ms();
   return figures;
 }
 

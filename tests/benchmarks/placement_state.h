@@ -6,12 +6,15 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace pipefill {
 
 struct StateFigures {
-  std::vector<double> ms;  // per tick
+  std::vector<double> ms;                                // per tick
+  std::map<std::string, std::vector<double>> phases_ms;  // of the same ticks
   size_t placements = 0;
 };
 

@@ -1,8 +1,12 @@
-// What accepting jobs durably costs, and how long a restart takes. `./run bench scheduler`.
+// What accepting jobs durably costs, and how long a restart takes. Started by scheduler.py.
 //
-//   submissions   a real schedulerd in a process of its own, real gRPC over loopback, real syncs
-//   restart       a store of a million jobs: snapshot and the longest journal behind it
+//   scheduler_bench submits SECONDS   a real schedulerd in a process of its own, real gRPC over
+//                                     loopback, real syncs
+//   scheduler_bench client ADDRESS CLIENTS SECONDS    jobs one by one to a schedulerd that runs
+//   scheduler_bench restart JOBS      a store of so many jobs: snapshot and the longest journal
+//                                     behind it
 //
+// Prints progress to stderr and one JSON object to stdout.
 // Needs a folder on a real disk: TMPDIR, or /tmp.
 #include <grpcpp/grpcpp.h>
 #include <sched.h>
@@ -22,6 +26,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/environment.h"
@@ -73,6 +78,8 @@ class Daemon {
 
  private:
   [[noreturn]] void Serve() {
+    // As schedulerd does.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     SetUpLog("schedulerd", "warn").IgnoreError();
     v1::SchedulerConfig config;
     config.set_listen("127.0.0.1:0");
@@ -115,18 +122,19 @@ struct Rate {
   double p99_ms = 0;
 };
 
-// `clients` at a time send calls of `batch` jobs for `length`; one job is sent by SubmitJob.
+// `clients` at a time send calls of `batch` jobs for `length`; one job is sent by SubmitJob. A key
+// is never used twice: that would be no new job.
 Rate MeasureSubmissions(const std::string& address, int clients, int batch, absl::Duration length) {
   std::vector<std::vector<double>> times_ms(static_cast<size_t>(clients));
+  const std::string run = RandomToken();
   const auto start = SystemClock().Now();
-  const auto run = [&](int client) {
+  const auto submit = [&](int client) {
     const auto stub = Connect(address, client);
     std::vector<double>& times = times_ms[static_cast<size_t>(client)];
     for (int call = 0; SystemClock().Now() - start < length; ++call) {
       v1::SubmitJobsRequest request;
       for (int i = 0; i < batch; ++i) {
-        FillRequest(absl::StrCat("bench-", clients, "-", batch, "-", client, "-", call, "-", i),
-                    request.add_jobs());
+        FillRequest(absl::StrCat(run, "-", client, "-", call, "-", i), request.add_jobs());
       }
       grpc::ClientContext context;
       const auto sent = SystemClock().Now();
@@ -135,13 +143,15 @@ Rate MeasureSubmissions(const std::string& address, int clients, int batch, absl
       const grpc::Status status = batch == 1 ? stub->SubmitJob(&context, request.jobs(0), &one)
                                              : stub->SubmitJobs(&context, request, &many);
       if (!status.ok()) Fail(status.error_message());
+      if (one.already_existed()) Fail("a job was there already");
       times.push_back(1e3 * SecondsSince(sent));
     }
   };
   {
     std::vector<std::unique_ptr<OwnerThread>> threads;
     for (int client = 0; client < clients; ++client) {
-      threads.push_back(std::make_unique<OwnerThread>("client", [&run, client] { run(client); }));
+      threads.push_back(
+          std::make_unique<OwnerThread>("client", [&submit, client] { submit(client); }));
     }
   }
   const double seconds = SecondsSince(start);
@@ -282,14 +292,10 @@ Restart MeasureRestart(const std::filesystem::path& folder, int64_t jobs) {
           .records = recovered->records};
 }
 
-void Main(int64_t jobs, absl::Duration length) {
-  const std::filesystem::path folder = std::filesystem::path(EnvironmentOr("TMPDIR", "/tmp")) /
-                                       absl::StrCat("pipefill-scheduler-bench-", getpid());
-  std::filesystem::create_directories(folder / "restart");
+void RunSubmissions(const std::filesystem::path& folder, absl::Duration length) {
   Rate single;
   Rate concurrent;
   Rate batched;
-  const auto restart = MeasureRestart(folder / "restart", jobs);
   const double syncs_per_s = MeasureSyncs(folder);
   {
     const Daemon daemon(folder / "daemon");
@@ -298,24 +304,54 @@ void Main(int64_t jobs, absl::Duration length) {
     concurrent = MeasureSubmissions(daemon.address(), 16, 1, length);
     batched = MeasureSubmissions(daemon.address(), 2, 500, length);
   }
-  std::filesystem::remove_all(folder);
   std::printf(
       "{\"submits_per_s_single\": %.0f, \"submit_p50_ms\": %.3f, \"submit_p99_ms\": %.3f, "
       "\"submits_per_s_concurrent\": %.0f, \"submits_per_s_batched\": %.0f, "
-      "\"syncs_per_s\": %.0f, \"restart_s\": %.3f, \"restart_jobs\": %lld, "
-      "\"restart_records\": %lld, \"bytes_per_job\": %.0f, \"memory_bytes_per_job\": %.0f}\n",
+      "\"syncs_per_s\": %.0f}\n",
       single.jobs_per_s, single.p50_ms, single.p99_ms, concurrent.jobs_per_s, batched.jobs_per_s,
-      syncs_per_s, restart.seconds, static_cast<long long>(jobs),
-      static_cast<long long>(restart.records), restart.disk_bytes_per_job,
-      restart.memory_bytes_per_job);
+      syncs_per_s);
+}
+
+void RunClient(const std::string& address, int clients, absl::Duration length) {
+  MeasureSubmissions(address, clients, 1, length / 4);  // warms up
+  const Rate rate = MeasureSubmissions(address, clients, 1, length);
+  std::printf("{\"jobs_per_s\": %.0f}\n", rate.jobs_per_s);
+}
+
+void RunRestart(const std::filesystem::path& folder, int64_t jobs) {
+  const auto restart = MeasureRestart(folder, jobs);
+  std::printf(
+      "{\"restart_s\": %.3f, \"restart_jobs\": %lld, \"restart_records\": %lld, "
+      "\"bytes_per_job\": %.0f, \"memory_bytes_per_job\": %.0f}\n",
+      restart.seconds, static_cast<long long>(jobs), static_cast<long long>(restart.records),
+      restart.disk_bytes_per_job, restart.memory_bytes_per_job);
+}
+
+void RunInFolder(const std::string& part, double amount) {
+  const std::filesystem::path folder = std::filesystem::path(EnvironmentOr("TMPDIR", "/tmp")) /
+                                       absl::StrCat("pipefill-scheduler-bench-", getpid());
+  std::filesystem::create_directories(folder);
+  if (part == "submits") {
+    RunSubmissions(folder, absl::Seconds(amount));
+  } else {
+    RunRestart(folder, static_cast<int64_t>(amount));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+void Main(const std::vector<std::string>& words) {
+  const std::string part = words.empty() ? "" : words[0];
+  const double amount = words.size() < 2 ? 0 : std::atof(words.back().c_str());
+  if (part == "client" && words.size() == 4 && amount > 0 && std::atoi(words[2].c_str()) > 0) {
+    RunClient(words[1], std::atoi(words[2].c_str()), absl::Seconds(amount));
+  } else if ((part == "submits" || part == "restart") && words.size() == 2 && amount > 0) {
+    RunInFolder(part, amount);
+  } else {
+    Fail("usage: scheduler_bench submits SECONDS | restart JOBS | client ADDRESS CLIENTS SECONDS");
+  }
 }
 
 }  // namespace
 }  // namespace pipefill
 
-// scheduler_bench [JOBS [SECONDS]]
-int main(int argc, char** argv) {
-  const int64_t jobs = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
-  const double seconds = argc > 2 ? std::atof(argv[2]) : 5;
-  pipefill::Main(jobs, absl::Seconds(seconds));
-}
+int main(int argc, char** argv) { pipefill::Main(std::vector<std::string>(argv + 1, argv + argc)); }

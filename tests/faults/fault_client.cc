@@ -14,6 +14,7 @@
 //   fault_client finish ADDRESS [ID ATTEMPT FENCE]...   an agent that comes back with these live
 //                                     attempts, and runs everything that waits to its end
 //   fault_client load ADDRESS NAME    submissions and cancellations until schedulerd is gone
+//   fault_client fill ADDRESS KEY COMMAND...    one job that runs the command, for real agents
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
@@ -47,12 +48,13 @@ class User {
             grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {}
 
   // 0 = schedulerd is gone.
-  int64_t Submit(const std::string& key) {
+  int64_t Submit(const std::string& key, const std::vector<std::string>& command = {"true"},
+                 int64_t memory_bytes = 1 << 20) {
     v1::SubmitJobRequest request;
     request.set_key(key);
     request.mutable_spec()->set_name(key);
-    request.mutable_spec()->add_command("true");
-    request.mutable_spec()->set_memory_bytes(1 << 20);
+    for (const std::string& word : command) request.mutable_spec()->add_command(word);
+    request.mutable_spec()->set_memory_bytes(memory_bytes);
     v1::SubmitJobResponse response;
     Tell(absl::StrCat("try ", key));
     grpc::ClientContext context;
@@ -236,6 +238,13 @@ int RunFinish(const std::string& address, const std::vector<std::string>& words)
   return kGone;
 }
 
+int RunFill(const std::string& address, const std::vector<std::string>& words) {
+  constexpr int64_t kMemoryBytes = int64_t{64} << 20;
+  if (words.size() < 2) return 2;
+  const std::vector<std::string> command(words.begin() + 1, words.end());
+  return User(address).Submit(words[0], command, kMemoryBytes) == 0 ? kGone : 0;
+}
+
 int Run(const std::string& what, const std::string& address,
         const std::vector<std::string>& words) {
   if (what == "submit" || what == "stop") return RunSubmit(address);
@@ -245,6 +254,7 @@ int Run(const std::string& what, const std::string& address,
   if (what == "compact") return RunCompact(address);
   if (what == "load" && !words.empty()) return RunLoad(address, words[0]);
   if (what == "finish") return RunFinish(address, words);
+  if (what == "fill") return RunFill(address, words);
   User user(address);
   if (what == "verify") return user.List() ? 0 : kGone;
   if (what != "submit-again") return 2;

@@ -1,14 +1,16 @@
-"""Fault tests of schedulerd: `./run faults`, or a part of it with --short.
+"""Fault tests of the daemons: `./run faults`, or a part of it with --short.
 
-Kills it at every system call in turn that changes its state on disk, in each scenario; lets such
-calls fail with EIO and ENOSPC; fills a small disk; kills it at random under load. After each fault it
-is started again, and what its clients were told is compared with what it knows. The last line on
-stdout is one JSON object; the status is 0 if nothing was lost, doubled, reused, orphaned or violated.
-Its "skipped" names the parts that could not run here.
+Kills schedulerd at every system call in turn that changes its state on disk, in each scenario; lets
+such calls fail with EIO and ENOSPC; fills a small disk; kills it at random under load. After each fault
+it is started again, and what its clients were told is compared with what it knows. Then agents die,
+networks part, clocks are set and rubbish comes over the sockets: agent_faults.py, partition_faults.py,
+clock_faults.py, socket_faults.py. The last line on stdout is one JSON object; the status is 0 if nothing
+was lost, doubled, reused, orphaned or violated. Its "skipped" names the parts that could not run here.
 """
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import random
 import shutil
@@ -19,6 +21,10 @@ import tempfile
 import threading
 import time
 
+import agent_faults
+import clock_faults
+import partition_faults
+import socket_faults
 import store_faults as faults
 
 SCENARIOS = ("submit", "cancel", "dispatch", "complete", "compact", "stop")
@@ -35,6 +41,7 @@ POINTS_MIN = 6
 # For schedulerd to end after an error of its disk, in seconds.
 END_MAX = 10
 UNAVAILABLE = 77
+PARTS = ("store", "agents", "partitions", "clocks", "sockets")
 
 
 def say(text):
@@ -198,23 +205,46 @@ def kill_under_load(base, tally, rounds, rng):
         told.errors.clear()  # told once
 
 
+def run_part(part, base, is_short, seed):
+    """What it counts."""
+    tally = faults.Tally()
+    stride = SHORT_STRIDE if is_short else 1
+    if part == "store":
+        enumerate_kills(base, tally, SHORT_SCENARIOS if is_short else SCENARIOS, stride)
+        enumerate_errors(base, tally, stride)
+        fill_small_disk(base, tally)
+        kill_under_load(base, tally, 4 if is_short else 30, random.Random(seed))
+    elif part == "agents":
+        agent_faults.run(base, tally, is_short, random.Random(seed))
+    elif part == "partitions":
+        partition_faults.run(base, tally, 1 if is_short else 12, seed)
+    elif part == "clocks":
+        clock_faults.run(base, tally, is_short)
+    else:
+        socket_faults.run(base, tally, agent_faults.Cluster, is_short, random.Random(seed))
+    return tally
+
+
+def run_parts(base, tally, parts, is_short, seed):
+    """All at the same time: they wait more than they work."""
+    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+        for done in [pool.submit(run_part, part, base, is_short, seed) for part in parts]:
+            tally.add(done.result().result(), done.result().texts)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="within a minute: some of the kill points")
-    parser.add_argument("--seed", type=int, default=1, help="of the random kills")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is random")
+    parser.add_argument("--only", action="append", choices=PARTS, help="this part; may be repeated")
     arguments = parser.parse_args()
     if shutil.which("strace") is None:
         say("faults: strace is missing; ./run setup installs it")
         return UNAVAILABLE
     tally = faults.Tally()
-    stride = SHORT_STRIDE if arguments.short else 1
-    scenarios = SHORT_SCENARIOS if arguments.short else SCENARIOS
     with tempfile.TemporaryDirectory(prefix="pipefill-faults-") as name:
         base = faults.pathlib.Path(name)
-        enumerate_kills(base, tally, scenarios, stride)
-        enumerate_errors(base, tally, stride)
-        fill_small_disk(base, tally)
-        kill_under_load(base, tally, 4 if arguments.short else 30, random.Random(arguments.seed))
+        run_parts(base, tally, arguments.only or PARTS, arguments.short, arguments.seed)
     for text in tally.texts[:50]:
         say(f"faults: {text}")
     for text in tally.skipped:

@@ -16,8 +16,9 @@ import subprocess
 import time
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-SCHEDULERD = TREE / "bazel-bin/scheduler/schedulerd"
-CLIENT = TREE / "bazel-bin/tests/faults/fault_client"
+BIN = pathlib.Path(os.environ.get("PIPEFILL_BIN", TREE / "bazel-bin"))
+SCHEDULERD = BIN / "scheduler/schedulerd"
+CLIENT = BIN / "tests/faults/fault_client"
 
 # Clients give up after 30 seconds themselves.
 PATIENCE = 60
@@ -26,9 +27,11 @@ KEYS_PER_CLIENT = 2000
 
 
 class Schedulerd:
-    """One schedulerd on a state folder, under strace if `inject` names a fault."""
+    """One schedulerd on a state folder, under strace if `inject` names a fault. `listen`: on this
+    address instead of any free one."""
 
-    def __init__(self, folder, settings="", inject=None):
+    def __init__(self, folder, settings="", inject=None, listen=None,
+                 environment=None):
         self.folder = pathlib.Path(folder)
         self.address_file = self.folder / "address"
         self.trace_file = self.folder / "trace"
@@ -36,9 +39,9 @@ class Schedulerd:
             file.unlink(missing_ok=True)
         config = self.folder / "schedulerd.json"
         config.write_text(
-            '{"listen": "127.0.0.1:0", "state_dir": "%s", "address_file": "%s", '
+            '{"listen": "%s", "state_dir": "%s", "address_file": "%s", '
             '"disk_reserve": "1MiB", "log_level": "warn"%s}'
-            % (self.folder / "state", self.address_file, settings))
+            % (listen or "127.0.0.1:0", self.folder / "state", self.address_file, settings))
         command = [str(SCHEDULERD), "--config", str(config)]
         if inject is not None:
             syscall, fault = inject
@@ -47,6 +50,7 @@ class Schedulerd:
                        "-e", f"inject={syscall}:{fault}"] + command
         self.log = open(self.folder / "log", "ab")
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log,
+                                        env={**os.environ, **(environment or {})},
                                         start_new_session=True)
         atexit.register(self.end, signal.SIGKILL)
 
@@ -170,6 +174,12 @@ class Tally:
         for error in told.errors:
             if but is None or but not in error:
                 self.blame("violations", f"{where}: {error}")
+
+    def add(self, result, texts):
+        """What another process has counted: its result and texts."""
+        for name, count in result.items():
+            setattr(self, name, getattr(self, name) + count)
+        self.texts += texts
 
     def result(self):
         """What the last line on stdout says."""

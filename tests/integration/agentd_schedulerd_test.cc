@@ -1,7 +1,6 @@
 // The real agentd and the real schedulerd: a job's whole life, over restarts of both.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -10,12 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
-#include "agent/agent.h"
-#include "client/submit/scheduler_client.h"
-#include "common/clock.h"
-#include "common/environment.h"
-#include "scheduler/server.h"
+#include "tests/integration/cluster_fixture.h"
 #include "tests/integration/main_rank.h"
 
 namespace pipefill {
@@ -23,57 +17,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Only a broken test waits as long as this.
-constexpr absl::Duration kPatience = absl::Seconds(60);
-
-void Pause(absl::Duration duration) {
-  absl::Notification never;
-  never.WaitForNotificationWithTimeout(duration);
-}
-
-class AgentdSchedulerdTest : public ::testing::Test {
+class AgentdSchedulerdTest : public ClusterFixture {
  protected:
   void SetUp() override {
-    folder_ = absl::StrCat("/tmp/pipefill_pair_test.", getpid());
-    std::filesystem::remove_all(folder_);
-    scheduler_config_.set_listen("127.0.0.1:0");
-    scheduler_config_.set_state_dir(folder_ + "/schedulerd");
-    StartScheduler();
-    agent_config_.set_node("node");
-    agent_config_.set_scheduler(address_);
-    agent_config_.set_socket(folder_ + "/agentd.sock");
-    agent_config_.set_state_dir(folder_ + "/agentd");
-    v1::DeviceConfig& device = *agent_config_.add_devices();
-    device.set_name("cpu0");
-    device.set_cores("0");
-    device.set_memory("1GiB");
-    // A test must end on a busy machine too.
-    device.set_priority("normal");
+    ClusterFixture::SetUp();
     StartAgent();
-  }
-  void TearDown() override {
-    agent_.reset();
-    server_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  void StartScheduler() {
-    absl::StatusOr<std::unique_ptr<Server>> server =
-        Server::Create(scheduler_config_, {SystemClock()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    address_ = server_->address();
-    scheduler_config_.set_listen(address_);  // the same after a restart
-    client_ = *NewSchedulerClient({.address = address_, .call_timeout = kPatience},
-                                  {.clock = SystemClock(),
-                                   .pause = Pause,
-                                   .random = [] { return 0.5; },
-                                   .new_key = RandomToken});
-  }
-  void StartAgent() {
-    absl::StatusOr<std::unique_ptr<Agent>> agent = Agent::Create(agent_config_, {SystemClock()});
-    ASSERT_TRUE(agent.ok()) << agent.status();
-    agent_ = *std::move(agent);
   }
 
   JobId Submit(const std::vector<std::string>& command) {
@@ -110,14 +58,6 @@ class AgentdSchedulerdTest : public ::testing::Test {
     return job.state() == v1::JOB_STATE_RUNNING && job.attempts_size() > 0 &&
            job.attempts(job.attempts_size() - 1).state() == v1::ATTEMPT_STATE_RUNNING;
   }
-
-  std::string folder_;
-  v1::SchedulerConfig scheduler_config_;
-  v1::AgentConfig agent_config_;
-  std::string address_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<SchedulerClient> client_;
-  std::unique_ptr<Agent> agent_;
 };
 
 // Two of these do not fit on the device.
@@ -180,6 +120,20 @@ TEST_F(AgentdSchedulerdTest, MissingCommandFailsTheJobWithItsName) {
   const v1::Job ended = Wait(Submit({"no-such-program"}));
   EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED);
   EXPECT_THAT(ended.end_text(), HasSubstr("command not found: no-such-program"));
+}
+
+TEST_F(AgentdSchedulerdTest, JobThatRunsForTooLongFailsWhateverItsRetries) {
+  const MainRank rank({.socket = agent_config_.socket()});
+  v1::SubmitJobRequest request;
+  request.mutable_spec()->add_command("sleep");
+  request.mutable_spec()->add_command("600");
+  request.mutable_spec()->set_retries(3);
+  request.mutable_spec()->set_max_runtime_ns(1'000'000'000);
+  const v1::Job ended = Wait(JobId(client_->SubmitJob(request)->job_id()));
+  EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED) << ended.ShortDebugString();
+  ASSERT_EQ(ended.attempts_size(), 1);
+  EXPECT_EQ(ended.attempts(0).end_cause(), v1::END_CAUSE_MAX_RUNTIME);
+  EXPECT_THAT(ended.end_text(), HasSubstr("max_runtime (limit 1 s, ran "));
 }
 
 TEST_F(AgentdSchedulerdTest, CancelEndsTheTask) {

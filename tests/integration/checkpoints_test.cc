@@ -2,7 +2,6 @@
 // what the next attempt finds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -10,9 +9,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "agent/agent.h"
 #include "agent/testing/scripted_scheduler.h"
-#include "common/clock.h"
+#include "tests/integration/agentd_fixture.h"
 #include "tests/integration/main_rank.h"
 
 namespace pipefill {
@@ -22,36 +20,22 @@ using ::testing::StartsWith;
 
 constexpr int64_t kSubmittedNs = 123;
 
-class CheckpointsTest : public ::testing::Test {
+class CheckpointsTest : public AgentdFixture {
  protected:
   void SetUp() override {
-    // Short, for a socket's path is.
-    folder_ = absl::StrCat("/tmp/pipefill_saves.", getpid());
-    std::filesystem::remove_all(folder_);
-    config_.set_node("node");
-    config_.set_socket(folder_ + "/agentd.sock");
-    config_.set_state_dir(folder_ + "/state");
+    AgentdFixture::SetUp();
     // By itself it saves nothing that soon.
     config_.set_checkpoint_every_min("10m");
-    v1::DeviceConfig& device = *config_.add_devices();
-    device.set_name("cpu0");
-    device.set_cores("0");
-    device.set_memory("1GiB");
-    // A test must end on a busy machine too.
-    device.set_priority("normal");
   }
   void TearDown() override {
     rank_.reset();
-    agent_.reset();
-    std::filesystem::remove_all(folder_);
+    AgentdFixture::TearDown();
   }
 
   void Start(absl::Duration lease) {
     scheduler_ = std::make_unique<ScriptedScheduler>(ScriptedScheduler::Options{.lease = lease});
     config_.set_scheduler(scheduler_->address());
-    absl::StatusOr<std::unique_ptr<Agent>> agent = Agent::Create(config_, {SystemClock()});
-    ASSERT_TRUE(agent.ok()) << agent.status();
-    agent_ = *std::move(agent);
+    StartAgent();
     rank_.emplace(MainRank::Options{.socket = config_.socket()});
   }
 
@@ -103,10 +87,6 @@ class CheckpointsTest : public ::testing::Test {
     return message.value_or(v1::AgentMessage()).attempt_ended();
   }
 
-  std::string folder_;
-  v1::AgentConfig config_;
-  std::unique_ptr<ScriptedScheduler> scheduler_;
-  std::unique_ptr<Agent> agent_;
   std::optional<MainRank> rank_;
 };
 
@@ -123,7 +103,7 @@ TEST_F(CheckpointsTest, SavesBeforeItIsStoppedAndGoesOnInTheNextAttempt) {
   Launch(2);
   EXPECT_THAT(WaitForUnits(2, 1).resumed_from(),
               StartsWith("checkpoint 1 of the attempt with fence 101, "));
-  const std::string saves = absl::StrCat(folder_, "/state/checkpoints/job-1-", kSubmittedNs);
+  const std::string saves = absl::StrCat(folder_, "/agentd/checkpoints/job-1-", kSubmittedNs);
   EXPECT_TRUE(std::filesystem::exists(saves));
   Stop(2);
   WaitForEnd(2);

@@ -3,7 +3,6 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/util/delimited_message_util.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -12,14 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
-#include "agent/agent.h"
-#include "client/submit/scheduler_client.h"
 #include "common/clock.h"
-#include "common/environment.h"
 #include "proto/local.pb.h"
-#include "scheduler/server.h"
+#include "tests/integration/cluster_fixture.h"
 #include "tests/integration/main_rank.h"
 
 namespace pipefill {
@@ -27,64 +21,26 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Only a broken test waits as long as this.
-constexpr absl::Duration kPatience = absl::Seconds(60);
 // Bubbles that must pass without a unit before one believes that none starts.
 constexpr int64_t kIterations = 50;
 
-void Pause(absl::Duration duration) {
-  absl::Notification never;
-  never.WaitForNotificationWithTimeout(duration);
-}
-
-class MainJobSettingsTest : public ::testing::Test {
+class MainJobSettingsTest : public ClusterFixture {
  protected:
   void SetUp() override {
-    folder_ = absl::StrCat("/tmp/pipefill_settings_test.", getpid());
-    std::filesystem::remove_all(folder_);
-    scheduler_config_.set_listen("127.0.0.1:0");
-    scheduler_config_.set_state_dir(folder_ + "/schedulerd");
-    StartScheduler();
-    v1::AgentConfig config;
-    config.set_node("node");
-    config.set_scheduler(server_->address());
-    config.set_socket(folder_ + "/agentd.sock");
-    config.set_state_dir(folder_ + "/agentd");
-    config.mutable_hold_out()->set_one_in(0);
-    v1::DeviceConfig& device = *config.add_devices();
-    device.set_name("cpu0");
-    device.set_cores("0");
-    device.set_memory("1GiB");
-    // A test must end on a busy machine too.
-    device.set_priority("normal");
-    absl::StatusOr<std::unique_ptr<Agent>> agent = Agent::Create(config, {SystemClock()});
-    ASSERT_TRUE(agent.ok()) << agent.status();
-    agent_ = *std::move(agent);
+    ClusterFixture::SetUp();
+    agent_config_.mutable_hold_out()->set_one_in(0);
+    StartAgent();
     StartRank();
   }
   void TearDown() override {
     rank_.reset();
-    agent_.reset();
-    server_.reset();
-    std::filesystem::remove_all(folder_);
+    ClusterFixture::TearDown();
   }
 
-  void StartScheduler() {
-    absl::StatusOr<std::unique_ptr<Server>> server =
-        Server::Create(scheduler_config_, {SystemClock()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    scheduler_config_.set_listen(server_->address());  // the same after a restart
-    client_ = *NewSchedulerClient({.address = server_->address(), .call_timeout = kPatience},
-                                  {.clock = SystemClock(),
-                                   .pause = Pause,
-                                   .random = [] { return 0.5; },
-                                   .new_key = RandomToken});
-  }
   void StartRank(int mode = PF_MODE_FILL) {
     rank_.reset();
     rank_ = std::make_unique<MainRank>(
-        MainRank::Options{.socket = folder_ + "/agentd.sock", .mode = mode});
+        MainRank::Options{.socket = agent_config_.socket(), .mode = mode});
     ASSERT_EQ(rank_->code(), PF_OK) << rank_->error();
     WaitUntil("the rank is known", [&] { return static_cast<int>(Rank().mode()) == mode; });
   }
@@ -187,11 +143,6 @@ class MainJobSettingsTest : public ::testing::Test {
     WaitUntil("units", [&] { return UnitsAfter(now) >= 5; });
   }
 
-  std::string folder_;
-  v1::SchedulerConfig scheduler_config_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<SchedulerClient> client_;
-  std::unique_ptr<Agent> agent_;
   std::unique_ptr<MainRank> rank_;
 };
 

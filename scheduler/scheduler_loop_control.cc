@@ -1,0 +1,95 @@
+// The loop and what users want of jobs that are there; and jobs that start too late.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "scheduler/scheduler_loop.h"
+
+namespace pipefill::scheduler {
+namespace {
+
+// Jobs that fail for a late start at a time.
+constexpr size_t kLateMax = 1'000;
+
+}  // namespace
+
+void SchedulerLoop::Handle(CancelRequest request) {
+  const JobOutcome outcome = Control(request.job, JobVerb::kCancel, "");
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), result = outcome.refusal] { answer(result); });
+}
+
+void SchedulerLoop::Handle(ControlRequest request) {
+  std::vector<JobOutcome> outcomes;
+  outcomes.reserve(request.jobs.size());
+  for (JobId job : request.jobs) outcomes.push_back(Control(job, request.verb, request.reason));
+  batch_.answers.push_back(
+      [answer = std::move(request.answer), outcomes = std::move(outcomes)] { answer(outcomes); });
+}
+
+JobOutcome SchedulerLoop::Control(JobId id, JobVerb verb, const std::string& reason) {
+  const absl::StatusOr<const Job*> job = state_.FindJob(id);
+  if (!job.ok() && verb == JobVerb::kCancel) return CancelLaterTask(id, job.status());
+  if (!job.ok()) return RefusedOutcome(id, job.status());
+  JobOutcome outcome = OutcomeOf(**job, verb);
+  if (outcome.code != JobOutcome::Code::kDone) return outcome;
+  CHECK(Admit(EventOf(verb, id, reason)).ok());
+  if (verb == JobVerb::kHold || verb == JobVerb::kRelease) return outcome;
+  for (Action& action : ActionsForStop(state_, id)) batch_.actions.push_back(std::move(action));
+  return outcome;
+}
+
+JobOutcome SchedulerLoop::CancelLaterTask(JobId id, const absl::Status& not_found) {
+  const std::optional<TaskPlace> task = FindTask(state_.jobs(), id);
+  if (!task.has_value()) return RefusedOutcome(id, not_found);
+  JobOutcome outcome{.job = id, .phase = JobPhase::kCancelled};
+  if (task->result() == TaskResult::kCancelled) {
+    outcome.code = JobOutcome::Code::kUnchanged;
+    outcome.text = "was cancelled before";
+    return outcome;
+  }
+  const absl::Status admitted = Admit(CancelRequested{id});
+  if (!admitted.ok()) return RefusedOutcome(id, admitted);
+  outcome.code = JobOutcome::Code::kDone;
+  outcome.text = "cancelled";
+  return outcome;
+}
+
+absl::Status SchedulerLoop::CheckStart(const JobSpec& spec) const {
+  if (!spec.start_before.has_value() || time_.wall < *spec.start_before) return absl::OkStatus();
+  return absl::InvalidArgumentError("spec.start_before_unix_ns: lies in the past");
+}
+
+void SchedulerLoop::FailLateStarts() {
+  for (JobId id : state_.waiting().LateStarts(time_.wall, kLateMax)) {
+    CHECK(Admit(StartExpired{id}).ok());
+    for (Action& action : ActionsForStop(state_, id)) batch_.actions.push_back(std::move(action));
+  }
+}
+
+void SchedulerLoop::ArmStartTimer() {
+  const std::optional<absl::Time> next = state_.waiting().NextStartLimit();
+  if (!next.has_value()) return;
+  // The wall clock may be set meanwhile: forward, then the housekeeping sees it; back, then the
+  // timer comes too early, does nothing and is armed again.
+  constexpr absl::Duration kFar = absl::Hours(24);
+  const absl::Duration wait = *next - dependencies_.clock.WallNow();
+  const Instant at = dependencies_.clock.Now() + std::clamp(wait, absl::ZeroDuration(), kFar);
+  if (start_timer_ != 0 && start_timer_at_ <= at) return;
+  if (start_timer_ != 0) dependencies_.loop.Cancel(start_timer_);
+  start_timer_at_ = at;
+  start_timer_ = dependencies_.loop.PostAt(at, [this] {
+    start_timer_ = 0;
+    if (is_waiting()) return;
+    time_ = {dependencies_.clock.Now(), dependencies_.clock.WallNow()};
+    FailLateStarts();
+    if (Commit()) PlanIfDue();
+  });
+}
+
+}  // namespace pipefill::scheduler
