@@ -74,8 +74,10 @@ absl::StatusOr<TrainingRun> TrainingOf(const v1::TrainingScenario& from, uint64_
 }
 
 absl::StatusOr<JobClass> ClassOf(const v1::JobClassScenario& from) {
-  JobClass job_class{.name = from.name()};
-  Configuration configuration{.name = "default"};
+  JobClass job_class;
+  job_class.name = from.name();
+  Configuration configuration;
+  configuration.name = "default";
   ProfileNode unit;
   ASSIGN_OR_RETURN(unit.time_ns, Nanoseconds("unit", from.unit()));
   ASSIGN_OR_RETURN(configuration.resident_bytes, BytesOr("resident", from.resident(), 0));
