@@ -41,6 +41,8 @@ std::map<std::string, std::string> Defaults() {
           {"spec_max", bytes(settings.spec_max_bytes)},
           {"jobs_max", absl::StrCat(settings.jobs_max)},
           {"history_jobs_max", absl::StrCat(settings.history_jobs_max)},
+          {"array_tasks_max", absl::StrCat(settings.array_tasks_max)},
+          {"array_history_max", absl::StrCat(settings.array_history_max)},
           {"refusals_max", absl::StrCat(settings.refusals.refusals_max)},
           {"requests_max", absl::StrCat(limits.requests_max)},
           {"waits_max", absl::StrCat(limits.waits_max)},

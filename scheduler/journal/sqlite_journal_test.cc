@@ -85,16 +85,18 @@ TEST_F(SqliteJournalTest, FolderInUseIsRefused) {
 
 TEST_F(SqliteJournalTest, StoreOfNewerVersionIsRefusedUnchanged) {
   ASSERT_TRUE(Open()->Append({"one"}).ok());
-  Execute("PRAGMA user_version=3");
+  constexpr int kNewer = SqliteJournal::kFormat + 1;
+  Execute(absl::StrCat("PRAGMA user_version=", kNewer));
 
   const absl::Status status = OpenStatus();
 
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(status.message(),
-            absl::StrCat("state folder ", folder_.string(),
-                         " was written by a newer version (format 3, this binary reads 2); use "
-                         "that version, or choose another folder with state_dir"));
-  Execute("PRAGMA user_version=2");
+  EXPECT_EQ(
+      status.message(),
+      absl::StrCat("state folder ", folder_.string(), " was written by a newer version (format ",
+                   kNewer, ", this binary reads ", SqliteJournal::kFormat,
+                   "); use that version, or choose another folder with state_dir"));
+  Execute(absl::StrCat("PRAGMA user_version=", SqliteJournal::kFormat));
   std::vector<std::string> records;
   ASSERT_TRUE(Read(*Open(), &records).ok());
   EXPECT_THAT(records, ElementsAre("one"));

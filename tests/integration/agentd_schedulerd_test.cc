@@ -128,6 +128,7 @@ TEST_F(AgentdSchedulerdTest, JobThatRunsForTooLongFailsWhateverItsRetries) {
   request.mutable_spec()->add_command("sleep");
   request.mutable_spec()->add_command("600");
   request.mutable_spec()->set_retries(3);
+  request.mutable_spec()->set_memory_bytes(64 << 20);
   request.mutable_spec()->set_max_runtime_ns(1'000'000'000);
   const v1::Job ended = Wait(JobId(client_->SubmitJob(request)->job_id()));
   EXPECT_EQ(ended.state(), v1::JOB_STATE_FAILED) << ended.ShortDebugString();
