@@ -1,0 +1,109 @@
+// Whole clusters in virtual time, and the figures of PipeFill's paper.
+#include "simulator/cluster/sim_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/config.h"
+#include "planner/policies/fifo.h"
+#include "planner/policies/sjf.h"
+#include "simulator/cluster/scenario.h"
+#include "simulator/cluster/set_field.h"
+
+namespace pipefill::simulator {
+namespace {
+
+v1::Scenario Read(const std::string& name) {
+  v1::Scenario scenario;
+  const absl::Status status =
+      ReadJsonFile(absl::StrCat("simulator/scenarios/", name, ".json"), &scenario);
+  EXPECT_TRUE(status.ok()) << status;
+  return scenario;
+}
+
+ClusterResult Run(const v1::Scenario& scenario, const Policy& policy) {
+  const auto run = RunOf(scenario);
+  EXPECT_TRUE(run.ok()) << run.status();
+  const auto result = RunCluster(*run, policy);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return *result;
+}
+
+// PipeFill (arXiv 2410.07192): a gain of 63 % at 8K GPUs, 2.6K GPUs' worth of work; the smaller
+// sizes follow from e (p - 1) / m with the same e.
+TEST(SimClusterTest, GainsAreThoseOfThePaper) {
+  struct Size {
+    const char* pipeline;
+    int replicas;
+    double gain;
+  };
+  for (const Size& size : {Size{"16x64@gpipe", 8, 0.079}, Size{"16x32@gpipe", 16, 0.158},
+                           Size{"16x16@gpipe", 32, 0.315}, Size{"16x8@gpipe", 64, 0.63}}) {
+    v1::Scenario scenario = Read("scale");
+    scenario.mutable_training()->set_pipeline(size.pipeline);
+    scenario.mutable_training()->set_replicas(size.replicas);
+    scenario.set_horizon("90m");
+    scenario.set_warm_up("30m");
+    const ClusterResult result = Run(scenario, FifoPolicy());
+    EXPECT_NEAR(result.gain / size.gain, 1, 0.05) << size.pipeline;
+    if (result.devices == 8192) EXPECT_NEAR(result.extra_devices / 2600, 1, 0.05);
+    EXPECT_LE(result.slowdown_max, 0.02);
+  }
+}
+
+v1::Scenario SmallQueue() {
+  v1::Scenario scenario = Read("policies");
+  scenario.mutable_training()->set_replicas(1);
+  scenario.mutable_workload()->set_jobs_at_start(400);
+  scenario.set_horizon("2000h");
+  return scenario;
+}
+
+TEST(SimClusterTest, EveryJobCompletesOnceAndOneSeedIsOneRun) {
+  const ClusterResult first = Run(SmallQueue(), FifoPolicy());
+  EXPECT_EQ(first.jobs_submitted, 400);
+  EXPECT_EQ(first.jobs_completed, 400);
+  const ClusterResult again = Run(SmallQueue(), FifoPolicy());
+  EXPECT_EQ(again.completion_mean_s, first.completion_mean_s);
+  EXPECT_EQ(again.last_end_s, first.last_end_s);
+  EXPECT_EQ(again.events, first.events);
+  v1::Scenario other = SmallQueue();
+  other.set_seed(2);
+  EXPECT_NE(Run(other, FifoPolicy()).completion_mean_s, first.completion_mean_s);
+}
+
+TEST(SimClusterTest, ShortestFirstHasTheShorterMean) {
+  const ClusterResult fifo = Run(SmallQueue(), FifoPolicy());
+  const ClusterResult sjf = Run(SmallQueue(), SjfPolicy());
+  EXPECT_EQ(sjf.jobs_completed, 400);
+  EXPECT_LT(sjf.completion_mean_s, 0.8 * fifo.completion_mean_s);
+}
+
+TEST(SimClusterTest, RunsThatMakeNoSenseAreRefusedInOneLine) {
+  v1::Scenario scenario = SmallQueue();
+  scenario.set_warm_up("3000h");
+  EXPECT_EQ(RunCluster(*RunOf(scenario), FifoPolicy()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  scenario.mutable_training()->clear_forward();
+  EXPECT_EQ(RunOf(scenario).status().message().substr(0, 17), "training.forward:");
+}
+
+TEST(SetFieldTest, SetsByPathAndSaysWhatThereIs) {
+  v1::Scenario scenario = Read("policies");
+  ASSERT_TRUE(SetField("training.replicas=7", &scenario).ok());
+  ASSERT_TRUE(SetField("workload.classes[1].unit=9ms", &scenario).ok());
+  EXPECT_EQ(scenario.training().replicas(), 7);
+  EXPECT_EQ(scenario.workload().classes(1).unit(), "9ms");
+  for (const char* bad : {"training.replica=7", "training=3", "replicas", "workload.classes.unit=1",
+                          "workload.classes[9].unit=1", "training.replicas=many"}) {
+    const absl::Status status = SetField(bad, &scenario);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad;
+    EXPECT_EQ(status.message().find('\n'), absl::string_view::npos) << bad;
+  }
+  EXPECT_EQ(scenario.training().replicas(), 7);
+}
+
+}  // namespace
+}  // namespace pipefill::simulator
