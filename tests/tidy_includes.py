@@ -37,6 +37,7 @@ RULES = {
     # The SDK only.
     "examples/": ("client/pipefill.h", "client/pipefill.hpp"),
     "tests/": tuple(folder + "/" for folder in OURS),
+    "cli/sim": ("common/", "proto/", "planner/", "simulator/"),
 }
 
 # Third-party headers, by the start of the include.

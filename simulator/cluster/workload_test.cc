@@ -36,7 +36,7 @@ TEST(WorkloadTest, ArrivalsComeAtTheirRateAndInTheirShares) {
   for (size_t i = 0; i < arrivals.size(); ++i) {
     EXPECT_EQ(arrivals[i].at == absl::ZeroDuration(), i < 5);
     EXPECT_LE(arrivals[i].at, absl::Hours(100));
-    if (i > 0) EXPECT_GE(arrivals[i].at, arrivals[i - 1].at);
+    EXPECT_GE(arrivals[i].at, arrivals[i > 0 ? i - 1 : 0].at);
     of_a += arrivals[i].job_class == 0 ? 1 : 0;
     EXPECT_EQ(arrivals[i].samples, 2 * 3600 * 1000) << "two hours of a millisecond each";
   }
