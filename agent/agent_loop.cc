@@ -26,7 +26,7 @@ constexpr absl::Duration kShutdownExtra = absl::Seconds(2);
 // Once all tasks are gone, for schedulerd to acknowledge their ends.
 constexpr absl::Duration kAcknowledgeWait = absl::Seconds(1);
 constexpr absl::Duration kStopGrace = absl::Seconds(5);  // of a StopAttempt that names none
-constexpr size_t kEndsMax = 4096;
+constexpr size_t kEndsMax = 3072;
 // Told again at once, so that they do not push other messages out of the session's queue.
 constexpr size_t kEndsAtOnce = 512;
 constexpr int64_t kContentDefault = 256 << 10;

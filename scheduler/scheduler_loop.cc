@@ -56,6 +56,7 @@ void SchedulerLoop::Start() {
   PlanIfDue();
   ArmDeadlineTimer();
   ArmStartTimer();
+  keep_alive_due_ = dependencies_.clock.Now();
   RunKeepAlive();
 }
 
@@ -170,8 +171,16 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
 }
 
 void SchedulerLoop::Handle(AgentSaid said) {
+  const bool is_rare_report = std::holds_alternative<AgentReported>(said.message) &&
+                              limits_.report_period > limits_.keep_alive_period;
   std::visit([&](auto& message) { HandleAgent(said.session, std::move(message)); }, said.message);
   if (said.done) batch_.answers.push_back(std::move(said.done));
+  if (!is_rare_report) return;
+  // Behind `done`: only then does the report count as heard.
+  batch_.answers.push_back([this, session = said.session] {
+    const Node* node = state_.nodes().FindBySession(session);
+    if (node != nullptr) Send(KeepAgentAlive{node->name});
+  });
 }
 
 void SchedulerLoop::Handle(StreamEnded ended) {
@@ -303,6 +312,8 @@ void SchedulerLoop::RunPlan() {
   const Instant start = dependencies_.clock.Now();
   time_ = {start, dependencies_.clock.WallNow()};
   AdmitTasks();
+  // Tasks that become jobs too late are not placed.
+  FailLateStarts();
   auto plan = std::make_shared<const Plan>(MakePlan());
   const absl::Duration planning = dependencies_.clock.Now() - start;
   Carry(*plan);
@@ -372,8 +383,9 @@ void SchedulerLoop::RunKeepAlive() {
     if (keep_alive_part_ == 0) RunHousekeeping();
   }
   keep_alive_part_ = (keep_alive_part_ + 1) % kKeepAliveParts;
-  dependencies_.loop.PostAt(now + limits_.keep_alive_period / kKeepAliveParts,
-                            [this] { RunKeepAlive(); });
+  // From when it was due: sixteen delays must not add up.
+  keep_alive_due_ = std::max(keep_alive_due_ + limits_.keep_alive_period / kKeepAliveParts, now);
+  dependencies_.loop.PostAt(keep_alive_due_, [this] { RunKeepAlive(); });
 }
 
 void SchedulerLoop::RunDeadlines() {

@@ -60,6 +60,9 @@ struct LoopLimits {
   size_t batch_max = 1'024;      // messages that share a sync
   // How often agents hear something, if only that schedulerd is there; not all at the same time.
   absl::Duration keep_alive_period = absl::Seconds(3);
+  // Reports that are rarer than that are answered with a word of their own, so that an agent's
+  // lease counts from its last report and not from the one before.
+  absl::Duration report_period = absl::Seconds(1);
   // How often a batch is tried again while the disk is full.
   absl::Duration full_disk_pause = absl::Milliseconds(500);
   Compactor::Limits compaction;
@@ -187,6 +190,7 @@ class SchedulerLoop {
   Loop::TimerId start_timer_ = 0;     // 0 = none
   Instant start_timer_at_;
   uint64_t keep_alive_part_ = 0;
+  Instant keep_alive_due_;
   // After a stall: who is alive has been heard by then.
   Instant no_deadline_before_;
   std::string refusing_text_;  // why new jobs are refused; empty = they are not

@@ -14,7 +14,7 @@ namespace pipefill::scheduler {
 namespace {
 
 // Jobs that fail for a late start at a time.
-constexpr size_t kLateMax = 1'000;
+constexpr size_t kLateMax = 10'000;
 
 }  // namespace
 
@@ -47,16 +47,8 @@ JobOutcome SchedulerLoop::Control(JobId id, JobVerb verb, const std::string& rea
 JobOutcome SchedulerLoop::CancelLaterTask(JobId id, const absl::Status& not_found) {
   const std::optional<TaskPlace> task = FindTask(state_.jobs(), id);
   if (!task.has_value()) return RefusedOutcome(id, not_found);
-  JobOutcome outcome{.job = id, .phase = JobPhase::kCancelled};
-  if (task->result() == TaskResult::kCancelled) {
-    outcome.code = JobOutcome::Code::kUnchanged;
-    outcome.text = "was cancelled before";
-    return outcome;
-  }
-  const absl::Status admitted = Admit(CancelRequested{id});
-  if (!admitted.ok()) return RefusedOutcome(id, admitted);
-  outcome.code = JobOutcome::Code::kDone;
-  outcome.text = "cancelled";
+  JobOutcome outcome = OutcomeOfLaterCancel(id, *task);
+  if (outcome.code == JobOutcome::Code::kDone) CHECK(Admit(CancelRequested{id}).ok());
   return outcome;
 }
 
@@ -67,7 +59,8 @@ absl::Status SchedulerLoop::CheckStart(const JobSpec& spec) const {
 
 void SchedulerLoop::FailLateStarts() {
   for (JobId id : state_.waiting().LateStarts(time_.wall, kLateMax)) {
-    CHECK(Admit(StartExpired{id}).ok());
+    // The end of one before it may have cancelled this one, which depends on it.
+    if (!Admit(StartExpired{id}).ok()) continue;
     for (Action& action : ActionsForStop(state_, id)) batch_.actions.push_back(std::move(action));
   }
 }

@@ -188,6 +188,59 @@ TEST_F(LoopTiesTest, WhoWaitsForALostDependentIsAnswered) {
   EXPECT_EQ(Get(second.value()).lost_dependency->phase, JobPhase::kFailed);
 }
 
+TEST_F(LoopTiesTest, LateStartOfOneCancelsItsDependentThatIsLateToo) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.start_before = time_->WallNow() + absl::Seconds(60);
+  const JobId first = SubmitSpec(spec);
+  spec.dependencies = {{first, DependencyCondition::kOk}};
+  const JobId second = SubmitSpec(spec);
+  time_->AdvanceBy(absl::Seconds(60));
+  EXPECT_EQ(Get(first.value()).phase, JobPhase::kFailed);
+  EXPECT_EQ(Get(second.value()).phase, JobPhase::kCancelled);
+}
+
+TEST_F(LoopTiesTest, TasksThatAreReleasedTooLateFailAndAreNotPlaced) {
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 2, 1}}};
+  spec.start_before = time_->WallNow() + absl::Seconds(60);
+  spec.is_held = true;
+  const JobId array = SubmitSpec(spec);
+  time_->AdvanceBy(absl::Seconds(61));
+  EXPECT_EQ(Get(array.value()).phase, JobPhase::kPending) << "it has no task yet";
+  DialInWith(4);
+  std::vector<JobOutcome> outcomes;
+  ASSERT_TRUE(loop_
+                  ->Post(ControlRequest{
+                      .verb = JobVerb::kRelease,
+                      .jobs = {array},
+                      .reason = "",
+                      .answer = [&](const std::vector<JobOutcome>& answer) { outcomes = answer; }})
+                  .ok());
+  time_->AdvanceBy(absl::Milliseconds(10));
+  EXPECT_THAT(outcomes, SizeIs(1));
+  EXPECT_THAT(agents_.All<LaunchAttempt>(), IsEmpty());
+  EXPECT_EQ(Get(array.value()).phase, JobPhase::kFailed);
+}
+
+TEST_F(LoopTiesTest, GapOfCancelledTasksNeedsNoRoomInTheStore) {
+  cluster_limits_.jobs_max = 3;
+  Restart();
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.array = ArraySpec{.ranges = {{0, 2, 1}}};
+  spec.is_held = true;
+  const JobId array = SubmitSpec(spec);
+  ASSERT_TRUE(Cancel(TaskIdOf(array, 1).value()).ok());
+  ASSERT_TRUE(loop_
+                  ->Post(ControlRequest{.verb = JobVerb::kRelease,
+                                        .jobs = {array},
+                                        .reason = "",
+                                        .answer = [](const std::vector<JobOutcome>&) {}})
+                  .ok());
+  DialInWith(4);
+  time_->AdvanceBy(absl::Milliseconds(10));
+  EXPECT_THAT(LaunchedIndexes(), ElementsAre(0, 2));
+}
+
 TEST_F(LoopTiesTest, OneOfManyThatDependsOnNothingKnownRefusesAll) {
   JobSpec spec = SpecThatNeeds(kMiB);
   spec.dependencies = {{JobId(2), DependencyCondition::kOk}};

@@ -60,6 +60,7 @@ scheduler::ClusterLimits LimitsOf(const Settings& settings) {
 scheduler::LoopLimits LoopLimitsOf(const Settings& settings) {
   scheduler::LoopLimits limits;
   limits.keep_alive_period = settings.agent_lease / 3;
+  limits.report_period = settings.report_period;
   limits.compaction.snapshot_every = settings.snapshot_every;
   limits.requests_max = static_cast<size_t>(settings.limits.requests_max);
   return limits;

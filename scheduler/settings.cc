@@ -79,6 +79,15 @@ absl::Status CheckTimes(const Settings& settings) {
                                            " is less than 3s, which is too little for a busy "
                                            "network"));
   }
+  // At three quarters of its lease an agent tells its tasks to save (SchedulerContact).
+  const bool is_rare = settings.report_period > settings.agent_lease / 3;
+  if (is_rare && settings.agent_lease * 3 / 4 < settings.report_period + kReportSlack) {
+    return Bad("agent_lease",
+               absl::StrCat(pipefill::FormatDuration(settings.agent_lease),
+                            " is too little for reports every ",
+                            pipefill::FormatDuration(settings.report_period),
+                            ": three quarters of it must be a second more than that"));
+  }
   const absl::Duration least = std::max(kSilenceMin, settings.report_period + kReportSlack);
   if (settings.agent_lost_after - settings.agent_lease >= least) return absl::OkStatus();
   return Bad("agent_lost_after",

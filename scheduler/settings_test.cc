@@ -72,6 +72,10 @@ TEST(SettingsTest, RareReportsNeedMoreTimeBetweenLeaseAndLoss) {
   EXPECT_EQ(settings->report_period, absl::Seconds(5));
   config.set_agent_lost_after("13500ms");
   EXPECT_FALSE(ReadSettings(config, ReadNothing).ok());
+  config.set_agent_lost_after("1m");
+  config.set_agent_lease("7900ms");
+  EXPECT_FALSE(ReadSettings(config, ReadNothing).ok())
+      << "tasks would be told to save all the time";
 }
 
 TEST(SettingsTest, EachBadValueIsNamed) {

@@ -73,8 +73,9 @@ TEST_F(SimCommandTest, JsonAndCsvHoldTheSameFigures) {
 
 TEST_F(SimCommandTest, BadInputIsOneLine) {
   const std::vector<std::vector<std::string>> cases = {
-      {"--set", "training.replica=2"}, {"--set", "replicas"},       {"--sweep", "policy"},
-      {"--sweep", "a+b=1"},            {"--set", "policy=no-such"}, {"--set", "horizon=later"},
+      {"--set", "training.replica=2"}, {"--set", "replicas"},
+      {"--sweep", "policy"},           {"--sweep", "a+b=1"},
+      {"--set", "policy=no-such"},     {"--set", "horizon=later"},
       {"--set", "training.pipeline=4"}};
   for (const auto& options : cases) {
     const Result result = Sim(options);

@@ -80,7 +80,8 @@ v1::PendingReasonCode PendingReasonOf(const Job& job, const Plan& plan, Instant 
 // Of a terminal job.
 v1::EndCause EndCauseOf(const Job& job) {
   if (job.is_start_expired) return v1::END_CAUSE_NOT_STARTED;
-  if (job.phase == JobPhase::kCancelled || job.attempts.empty()) return v1::END_CAUSE_CANCELLED;
+  if (job.phase == JobPhase::kCancelled) return v1::END_CAUSE_CANCELLED;
+  if (job.attempts.empty()) return v1::END_CAUSE_UNSPECIFIED;  // an array: its tasks have causes
   return ToProto(job.attempts.back().end.cause);
 }
 

@@ -38,13 +38,13 @@ void AddArray(const Job& array, const JobTableView& jobs, const Plan& plan, Inst
   const ArrayTasks& tasks = *array.tasks;
   *to->mutable_array() = StatusOf(tasks);
   if (IsTerminal(array.phase) || to->pending_reason() == v1::PENDING_REASON_DEPENDENCY) return;
-  const bool has_begun = tasks.ended() > 0 || tasks.in_flight() > tasks.waiting();
-  if (has_begun) {
+  if (tasks.has_begun()) {
     to->set_state(v1::JOB_STATE_RUNNING);
     to->clear_pending_reason();
     to->clear_pending_text();
     return;
   }
+  if (array.is_held) return;  // said already
   to->set_pending_reason(v1::PENDING_REASON_NOT_PLANNED_YET);
   to->set_pending_text("accepted; the next planning pass looks at its first tasks");
   const Job* first = FirstWaiting(array, jobs);
@@ -59,6 +59,10 @@ std::string ExplainLater(const TaskPlace& task, const JobTableView& jobs) {
   const ArrayTasks& tasks = *array.tasks;
   const Dependency* open = FindOpenDependency(jobs, array);
   if (open != nullptr) return ExplainDependency(jobs, *open);
+  if (array.is_held) {
+    return absl::StrCat("array ", array.id.value(), " is held; `pipefill release ",
+                        array.id.value(), "` lets it start");
+  }
   const int32_t throttle = array.spec->array->throttle;
   return absl::StrCat(
       task.place - tasks.next(), " tasks of array ", array.id.value(), " come before it; ",

@@ -42,7 +42,9 @@ absl::Status ClusterState::Check(const Event& event, Instant now) const {
           [&](const JobReleased&) { return absl::OkStatus(); },
           [&](const RequeueRequested&) { return absl::OkStatus(); },
           [&](const StartExpired&) { return absl::OkStatus(); },
-          [&](const ArrayAdmitted& e) { return CheckRoomFor(e.end - e.first); },
+          [&](const ArrayAdmitted& e) {
+            return CheckRoomFor(OpenTasksIn(*jobs_.Find(e.array), e.first, e.end));
+          },
           [&](const AgentRegistered& e) { return CheckRegistration(e, now); },
           [&](const AgentReported& e) {
             if (nodes_.FindBySession(e.session) != nullptr) return absl::OkStatus();

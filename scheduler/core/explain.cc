@@ -97,11 +97,12 @@ std::string ExplainHeld(const Job& job) {
                                  [](const Wish& wish) { return wish.kind == Wish::Kind::kHold; });
   std::string text = "held by a user";
   if (hold == job.wishes.rend()) {
-    text = "held since it was submitted";
+    text = job.is_task() ? "held with its array" : "held since it was submitted";
   } else if (!hold->text.empty()) {
     absl::StrAppend(&text, ": ", hold->text);
   }
-  return absl::StrCat(text, "; `pipefill release ", job.id.value(), "` lets it start");
+  const JobId released = hold == job.wishes.rend() && job.is_task() ? job.array_of : job.id;
+  return absl::StrCat(text, "; `pipefill release ", released.value(), "` lets it start");
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ std::string WhyUnchanged(const Job& job, JobVerb verb) {
     case JobVerb::kRelease:
       return !IsTerminal(job.phase) && !job.is_held ? "is not held" : "";
     case JobVerb::kRequeue:
+      if (job.is_array() && job.tasks->has_begun()) return "";
       if (job.phase == JobPhase::kPending) return "waits already";
       if (job.phase == JobPhase::kStopping || !HasLiveAttempt(job.phase)) return "";
       return job.is_leaving() ? "is being stopped already, and waits then" : "";
@@ -98,6 +99,10 @@ std::string DoneText(const Job& job, JobVerb verb) {
 absl::Status CheckWish(const Job& job, JobInput wish) {
   if (NextPhase(job.phase, wish).has_value()) return absl::OkStatus();
   const std::string subject = absl::StrCat("job ", job.id.value(), " ", PhaseText(job.phase));
+  if (wish == JobInput::kRequeueRequested && job.is_array() && !IsTerminal(job.phase)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job.id.value(), " is an array; requeue its tasks"));
+  }
   if (wish == JobInput::kRequeueRequested && IsTerminal(job.phase)) {
     return absl::FailedPreconditionError(
         absl::StrCat(subject, ", and what is over stays so; `pipefill submit --again ",
@@ -121,6 +126,8 @@ JobOutcome OutcomeOf(const Job& job, JobVerb verb) {
   outcome.code = JobOutcome::Code::kDone;
   outcome.text = DoneText(job, verb);
   outcome.phase = *NextPhase(job.phase, wish);
+  // It goes on until its tasks have stopped.
+  if (job.is_array() && job.tasks->in_flight() > job.tasks->waiting()) outcome.phase = job.phase;
   return outcome;
 }
 

@@ -5,8 +5,18 @@
 
 namespace pipefill::scheduler {
 
+namespace {
+
+// As users see it: an array runs once a task of it has begun.
+JobPhase ShownPhase(const Job& job) {
+  if (!job.is_array() || job.phase != JobPhase::kPending) return job.phase;
+  return job.tasks->has_begun() ? JobPhase::kRunning : JobPhase::kPending;
+}
+
+}  // namespace
+
 bool JobFilter::Takes(const Job& job) const {
-  if (!phases.empty() && std::find(phases.begin(), phases.end(), job.phase) == phases.end()) {
+  if (!phases.empty() && std::find(phases.begin(), phases.end(), ShownPhase(job)) == phases.end()) {
     return false;
   }
   if (is_held_only && (!job.is_held || IsTerminal(job.phase))) return false;

@@ -98,7 +98,7 @@ JobStep EndStep(const Job& job) {
 
 std::vector<JobStep> HistoryOf(const Job& job) {
   std::vector<JobStep> steps = {{.at = job.submitted_at, .kind = Kind::kSubmitted}};
-  if (job.spec->is_held) {
+  if (job.spec->is_held && !job.is_task()) {
     steps.push_back(
         {.at = job.submitted_at, .kind = Kind::kHeld, .text = "since it was submitted"});
   }

@@ -131,6 +131,28 @@ absl::Status CheckInLine(const JobTableView& jobs, const Job& job) {
                                   : ExplainDependency(jobs, *FindOpenDependency(jobs, job))));
 }
 
+JobOutcome OutcomeOfLaterCancel(JobId id, const TaskPlace& task) {
+  JobOutcome outcome{.job = id, .phase = JobPhase::kCancelled};
+  if (task.result() == TaskResult::kCancelled) {
+    outcome.code = JobOutcome::Code::kUnchanged;
+    outcome.text = "was cancelled before";
+    return outcome;
+  }
+  const absl::Status open = CheckCancelTask(task);
+  if (!open.ok()) return RefusedOutcome(id, open);
+  outcome.code = JobOutcome::Code::kDone;
+  outcome.text = "cancelled";
+  return outcome;
+}
+
+int64_t OpenTasksIn(const Job& array, int64_t first, int64_t end) {
+  int64_t open = 0;
+  for (int64_t place = first; place < end; ++place) {
+    open += array.tasks->ResultAt(place) == TaskResult::kNone ? 1 : 0;
+  }
+  return open;
+}
+
 int64_t TasksDue(const JobTableView& jobs, const Job& array, int64_t window) {
   const ArrayTasks& tasks = *array.tasks;
   const bool is_closed = IsTerminal(array.phase) || array.is_cancel_requested || array.is_held;

@@ -18,6 +18,7 @@
 #include "scheduler/core/dependency.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/job_control.h"
 #include "scheduler/core/job_table.h"
 
 namespace pipefill::scheduler {
@@ -51,12 +52,16 @@ std::optional<TaskPlace> FindTask(const JobTableView& jobs, JobId id);
 
 // FailedPrecondition: the task is over.
 absl::Status CheckCancelTask(const TaskPlace& task);
+// What a cancellation does to a task that is no job, or none any more.
+JobOutcome OutcomeOfLaterCancel(JobId id, const TaskPlace& task);
 
 // Whether the job, which is pending, stands in line for a device: it is no array, and depends on
 // nothing that is open. Aborted.
 absl::Status CheckInLine(const JobTableView& jobs, const Job& job);
 bool IsInLine(const JobTableView& jobs, const Job& job);
 
+// Tasks at the places [first, end) that have not ended. REQUIRES: places of the array.
+int64_t OpenTasksIn(const Job& array, int64_t first, int64_t end);
 // How many tasks the array may admit now, as far as its own limits go.
 int64_t TasksDue(const JobTableView& jobs, const Job& array, int64_t window);
 // NotFound; Aborted: it cannot admit those.

@@ -35,7 +35,10 @@ void Fill(const std::vector<JobOutcome>& outcomes, v1::ControlJobsResponse* resp
 
 JobOutcome OutcomeIn(const ClusterView& view, JobId id, JobVerb verb) {
   const absl::StatusOr<const Job*> job = FindJob(view, id);
-  return job.ok() ? OutcomeOf(**job, verb) : RefusedOutcome(id, job.status());
+  if (job.ok()) return OutcomeOf(**job, verb);
+  const std::optional<TaskPlace> task = FindTask(view.jobs, id);
+  if (verb != JobVerb::kCancel || !task.has_value()) return RefusedOutcome(id, job.status());
+  return OutcomeOfLaterCancel(id, *task);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "scheduler/convert/convert.h"
+#include "scheduler/convert/ties.h"
 #include "scheduler/service/finish.h"
 #include "scheduler/watch/watch_cursor.h"
 
@@ -103,7 +104,9 @@ void WatchCall::Fill(const WatchBatch& batch) {
   }
   const Instant now = dependencies_.clock.Now();
   for (const Job* job : batch.jobs) {
-    *response_.add_jobs() = ToWatchedProto(*job, *batch.view->plan, now);
+    v1::Job* to = response_.add_jobs();
+    *to = ToWatchedProto(*job, *batch.view->plan, now);
+    AddTies(*job, batch.view->jobs, *batch.view->plan, now, to);
   }
   for (JobId id : batch.gone) response_.add_gone(id.value());
   response_.set_synced(batch.is_synced);

@@ -17,11 +17,11 @@ constexpr int kLearnIterations = 128;
 constexpr int kUnitsPerBubbleMax = 1'000'000;
 
 absl::Status CheckRule(const FillRule& rule) {
-  if (rule.static_share < 0 || rule.static_share > 1) {
+  if (!(rule.static_share >= 0 && rule.static_share <= 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("static_share=", rule.static_share, ": must be 0 (learned) or up to 1"));
   }
-  if (rule.overrun_ratio <= 0 || rule.overrun_ratio >= 1) {
+  if (!(rule.overrun_ratio > 0 && rule.overrun_ratio < 1)) {
     return absl::InvalidArgumentError(
         absl::StrCat("overrun_ratio=", rule.overrun_ratio, ": must be between 0 and 1"));
   }

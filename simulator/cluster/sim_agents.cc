@@ -78,7 +78,9 @@ void SimAgents::Launch(int node, const scheduler::LaunchAttempt& launch) {
       .filling_since = loop_.Now() + options_.start_delay};
   const Fence fence = launch.attempt.fence;
   if (running.yield.has_value()) {
-    const double seconds = running.samples_left / running.yield->samples_per_s;
+    // Beyond every horizon, and within what an Instant holds.
+    static constexpr double kLongestS = 4e9;
+    const double seconds = std::min(running.samples_left / running.yield->samples_per_s, kLongestS);
     running.timer = loop_.PostAt(running.filling_since + absl::Seconds(seconds), [this, fence] {
       End(fence, {.cause = scheduler::EndCause::kExited, .text = "exit code 0"});
     });

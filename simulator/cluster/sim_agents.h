@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "common/ids.h"
 #include "common/loop.h"
@@ -84,7 +85,7 @@ class SimAgents : public scheduler::AgentLink {
   const Options options_;
   Say say_;
   absl::flat_hash_map<std::string, const JobClass*> classes_;
-  absl::flat_hash_map<Fence, Running> running_;
+  absl::btree_map<Fence, Running> running_;  // ordered: sums over it are the same in each run
   // Samples done by attempts that were stopped: a task saves before it goes.
   absl::flat_hash_map<JobId, double> saved_;
   absl::flat_hash_map<YieldKey, std::optional<FillYield>> yields_;

@@ -18,6 +18,9 @@ namespace {
 
 using scheduler::SchedulerLoop;
 
+constexpr int64_t kJobsMax = 1'000'000;
+constexpr absl::Duration kHorizonMax = absl::Hours(24 * 366 * 10);
+
 // Counts records and keeps none: a simulated schedulerd is not restarted.
 class ForgetfulJournal : public scheduler::Journal {
  public:
@@ -44,13 +47,14 @@ scheduler::ClusterLimits LimitsFor(const SimAgents::Options& agents) {
   limits.agent_lease = agents.report_every * 4;
   limits.agent_lost_after = agents.report_every * 8;
   limits.history_jobs_max = 1000;
+  limits.jobs_max = 2 * kJobsMax;
   return limits;
 }
 
 scheduler::LoopLimits LoopLimitsFor(const SimAgents::Options& agents) {
   scheduler::LoopLimits limits;
   limits.keep_alive_period = agents.report_every;
-  limits.requests_max = 1'000'000;
+  limits.requests_max = 2 * kJobsMax;
   return limits;
 }
 
@@ -59,6 +63,7 @@ scheduler::JobSpec SpecOf(const JobClass& job_class, int64_t samples) {
   spec.name = job_class.name;
   spec.command = {job_class.name};
   spec.memory_bytes = job_class.memory_bytes;
+  spec.may_be_infeasible = true;  // it waits then, as the figures show
   spec.profile = job_class.profile;
   spec.profile.samples_total = samples;
   return spec;
@@ -149,8 +154,10 @@ class SimCluster {
                          .bubble_share = training_.bubble_share};
     result.gain = (totals.main_s - before_.main_s) / (device_s - bubble_s);
     result.extra_devices = (totals.alone_s - before_.alone_s) / seconds;
-    result.filled_share = (totals.filled_s - before_.filled_s) / bubble_s;
-    result.overrun_share = (totals.overrun_s - before_.overrun_s) / bubble_s;
+    if (bubble_s > 0) {
+      result.filled_share = (totals.filled_s - before_.filled_s) / bubble_s;
+      result.overrun_share = (totals.overrun_s - before_.overrun_s) / bubble_s;
+    }
     const double stage_s = device_s / static_cast<double>(overrun.size());
     for (size_t i = 0; i < overrun.size(); ++i) {
       result.slowdown_max =
@@ -198,6 +205,12 @@ absl::StatusOr<ClusterResult> RunCluster(const ClusterRun& run, const Policy& po
   if (absl::Status status = CheckWorkload(run.workload); !status.ok()) return status;
   if (run.warm_up < absl::ZeroDuration() || run.horizon <= run.warm_up) {
     return absl::InvalidArgumentError("horizon must be longer than warm_up, which is 0 or more");
+  }
+  if (run.horizon > kHorizonMax) return absl::InvalidArgumentError("horizon: at most ten years");
+  const double jobs = static_cast<double>(run.workload.jobs_at_start) +
+                      run.workload.jobs_per_hour * absl::FDivDuration(run.horizon, absl::Hours(1));
+  if (!(jobs <= static_cast<double>(kJobsMax))) {
+    return absl::InvalidArgumentError("jobs_at_start and jobs_per_hour: more than 1,000,000 jobs");
   }
   const absl::StatusOr<LearnedTraining> training = LearnTraining(run.training);
   if (!training.ok()) return training.status();

@@ -41,7 +41,8 @@ struct ClusterResult {
   double extra_devices = 0;
   double filled_share = 0;   // of the bubbles
   double overrun_share = 0;  // of the bubbles
-  // At most so much longer the main job takes: every overrun of the worst stage delays all.
+  // Overrun per device time, mean over the devices of the worst stage. No bound: what delays one
+  // replica delays all.
   double slowdown_max = 0;
 
   int64_t jobs_submitted = 0;  // from the beginning

@@ -83,11 +83,32 @@ TEST(SimClusterTest, ShortestFirstHasTheShorterMean) {
   EXPECT_LT(sjf.completion_mean_s, 0.9 * fifo.completion_mean_s);
 }
 
+TEST(SimClusterTest, JobsThatNeverFitWaitAndHugeOnesGoOn) {
+  v1::Scenario scenario = SmallQueue();
+  scenario.set_horizon("24h");
+  scenario.mutable_training()->set_memory_free("3GiB");
+  scenario.mutable_workload()->mutable_classes(0)->set_device_hours(1e9);
+  const ClusterResult result = Simulate(scenario, FifoPolicy());
+  EXPECT_EQ(result.jobs_completed, 0);
+}
+
 TEST(SimClusterTest, RunsThatMakeNoSenseAreRefusedInOneLine) {
   v1::Scenario scenario = SmallQueue();
   scenario.set_warm_up("3000h");
   EXPECT_EQ(RunCluster(*RunOf(scenario), FifoPolicy()).status().code(),
             absl::StatusCode::kInvalidArgument);
+  scenario.clear_warm_up();
+  scenario.set_horizon("1000000h");
+  EXPECT_EQ(RunCluster(*RunOf(scenario), FifoPolicy()).status().message(),
+            "horizon: at most ten years");
+  scenario.set_horizon("1h");
+  scenario.mutable_workload()->set_jobs_per_hour(1e12);
+  EXPECT_EQ(RunCluster(*RunOf(scenario), FifoPolicy()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  scenario.mutable_workload()->mutable_classes(1)->set_name("inference");
+  scenario.mutable_workload()->set_jobs_per_hour(1);
+  EXPECT_EQ(RunCluster(*RunOf(scenario), FifoPolicy()).status().message(),
+            "job class \"inference\" is there twice");
   scenario.mutable_training()->clear_forward();
   EXPECT_EQ(RunOf(scenario).status().message().substr(0, 17), "training.forward:");
 }

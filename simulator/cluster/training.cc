@@ -31,6 +31,10 @@ absl::Status CheckRun(const TrainingRun& run) {
   if (run.replicas < 1 || run.devices_per_stage < 1) {
     return absl::InvalidArgumentError("replicas and devices_per_stage must be at least 1");
   }
+  if (run.replicas > kDevicesMax || run.devices_per_stage > kDevicesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("at most ", kDevicesMax, " devices are simulated"));
+  }
   const auto devices = int64_t{run.replicas} * run.devices_per_stage * run.pipeline.shape.stages;
   if (devices > kDevicesMax) {
     return absl::InvalidArgumentError(

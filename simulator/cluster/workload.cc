@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 namespace pipefill::simulator {
@@ -21,7 +22,9 @@ absl::Status CheckClass(const JobClass& job_class) {
   if (!(job_class.weight > 0)) return refuse("weight must be above 0");
   if (!(job_class.device_hours > 0)) return refuse("device_hours must be above 0");
   if (!(job_class.spread >= 0)) return refuse("spread must not be negative");
-  if (!(job_class.slowness >= 1)) return refuse("slowness must be at least 1");
+  if (!(job_class.slowness >= 1 && job_class.slowness <= 1000)) {
+    return refuse("slowness must be 1 to 1000");
+  }
   if (!(job_class.flops_share > 0)) return refuse("flops_share must be above 0");
   return absl::OkStatus();
 }
@@ -63,8 +66,13 @@ absl::Status CheckWorkload(const Workload& workload) {
   if (workload.jobs_at_start < 0 || !(workload.jobs_per_hour >= 0)) {
     return absl::InvalidArgumentError("jobs_at_start and jobs_per_hour must not be negative");
   }
+  absl::flat_hash_set<absl::string_view> names;
   for (const JobClass& job_class : workload.classes) {
     if (absl::Status status = CheckClass(job_class); !status.ok()) return status;
+    if (!names.insert(job_class.name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("job class \"", job_class.name, "\" is there twice"));
+    }
   }
   return absl::OkStatus();
 }
