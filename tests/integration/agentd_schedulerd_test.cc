@@ -88,7 +88,7 @@ TEST_F(AgentdSchedulerdTest, EvictedJobGoesOnFromItsCheckpointWhenTheOtherIsDone
   });
   EXPECT_EQ(seen.attempts(0).end_text(),
             absl::StrCat("evicted: job ", high.value(), " of priority 5 needs its place"));
-  EXPECT_THAT(seen.attempts(1).progress().resumed_from(), HasSubstr("checkpoint 1"));
+  EXPECT_THAT(seen.attempts(1).progress().resumed_from(), HasSubstr("of the attempt with fence 1"));
   EXPECT_TRUE(client_->CancelJob(low).ok());
   EXPECT_EQ(Wait(low).state(), v1::JOB_STATE_CANCELLED);
 }
