@@ -171,8 +171,8 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
 }
 
 void SchedulerLoop::Handle(AgentSaid said) {
-  const bool is_rare_report = std::holds_alternative<AgentReported>(said.message) &&
-                              limits_.report_period > limits_.keep_alive_period;
+  const bool is_rare_report =
+      std::holds_alternative<AgentReported>(said.message) && has_rare_reports();
   std::visit([&](auto& message) { HandleAgent(said.session, std::move(message)); }, said.message);
   if (said.done) batch_.answers.push_back(std::move(said.done));
   if (!is_rare_report) return;
@@ -375,7 +375,9 @@ void SchedulerLoop::RunKeepAlive() {
   const Instant now = dependencies_.clock.Now();
   // While the loop is stalled it hears nobody, and so may keep nobody alive.
   if (!is_stalled_) {
+    // Of rare reports each is answered; a word in between would confirm nothing new.
     for (const auto& [name, node] : state_.nodes().nodes()) {
+      if (has_rare_reports()) break;
       const bool has_turn =
           node->is_connected() && node->session->value() % kKeepAliveParts == keep_alive_part_;
       if (has_turn && state_.IsHeard(*node, now)) Send(KeepAgentAlive{name});

@@ -149,6 +149,7 @@ class SchedulerLoop {
   // While the disk is full: tries the batch again.
   void RetryBatch();
   bool is_waiting() const { return is_halted_ || is_stalled_; }
+  bool has_rare_reports() const { return limits_.report_period > limits_.keep_alive_period; }
   void Send(const Action& action);
   void Publish();
   StoreView CurrentStore() const;

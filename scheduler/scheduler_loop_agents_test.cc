@@ -1,4 +1,5 @@
 // What the loop makes of agents: stale and repeated news, silence, returns, restarts.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,6 +80,22 @@ TEST_F(SchedulerLoopTest, AgentsAreKeptAliveEachPeriodButNotAllAtOnce) {
   EXPECT_EQ(times_by_node.size(), kAgents);
   for (const auto& [node, times] : times_by_node) EXPECT_EQ(times, 1) << node;
   EXPECT_EQ(at_once, kAgents / 16);
+}
+
+TEST_F(SchedulerLoopTest, RareReportsAreAnsweredAndNothingElseIsSaid) {
+  limits_.report_period = absl::Seconds(5);
+  Restart();
+  DialIn(1);
+  time_->AdvanceBy(absl::Seconds(5));
+  EXPECT_THAT(agents_.All<KeepAgentAlive>(), testing::IsEmpty());
+  bool was_done_first = false;
+  ASSERT_TRUE(loop_
+                  ->Post(AgentSaid{SessionId(1), ReportFrom(1, {FilledDevice("a", "cpu0")}),
+                                   [&] { was_done_first = agents_.All<KeepAgentAlive>().empty(); }})
+                  .ok());
+  time_->RunReady();
+  EXPECT_THAT(agents_.All<KeepAgentAlive>(), testing::SizeIs(1));
+  EXPECT_TRUE(was_done_first) << "else the word confirms the report before";
 }
 
 TEST_F(SchedulerLoopTest, OnlyHeardAgentsAreKeptAlive) {
