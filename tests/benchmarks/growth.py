@@ -89,7 +89,7 @@ def table(figures, lines):
 class Plot:
     """Lines over both logarithmic axes, in one panel per number of devices."""
 
-    PANEL, HEIGHT, LEFT, TOP, BOTTOM, LEGEND = 330, 420, 60, 50, 50, 150
+    PANEL, HEIGHT, LEFT, TOP, BOTTOM, LEGEND = 360, 420, 60, 50, 50, 150
 
     def __init__(self, figures):
         self.figures = figures
@@ -102,7 +102,7 @@ class Plot:
 
     def x(self, panel, jobs):
         low, high = math.log10(self.jobs[0]), math.log10(self.jobs[-1])
-        return self.LEFT + panel * self.PANEL + (math.log10(jobs) - low) / (high - low) * (self.PANEL - 40)
+        return self.LEFT + panel * self.PANEL + (math.log10(jobs) - low) / (high - low) * (self.PANEL - 70)
 
     def y(self, us):
         share = (math.log10(max(us, 0.01)) - self.low) / (self.high - self.low)
