@@ -13,6 +13,7 @@
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/server.h"
 #include "scheduler/testing/scripted_agent.h"
+#include "scheduler/testing/server_fixture.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -20,39 +21,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class ServerControlTest : public testing::Test {
+class ServerControlTest : public ServerFixture {
  protected:
-  using Stub = v1::SchedulerService::Stub;
-
-  ServerControlTest()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(folder_);
-    config_.set_listen("127.0.0.1:0");
-    config_.set_state_dir((folder_ / "state").string());
-    Start();
-  }
-  ~ServerControlTest() override {
-    server_ = nullptr;
-    std::filesystem::remove_all(folder_);
-  }
-
-  void Start() {
-    server_ = nullptr;
-    auto server = Server::Create(config_, {SystemClock()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    users_ = v1::SchedulerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-  }
-
-  template <typename Request, typename Response>
-  grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                    const Request& request, Response* response) {
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    return (users_.get()->*method)(&context, request, response);
-  }
+  ServerControlTest() { Start(); }
 
   int64_t Submit(const std::string& team, const std::string& tenant = "default") {
     v1::SubmitJobRequest request;
@@ -63,14 +34,6 @@ class ServerControlTest : public testing::Test {
     const grpc::Status status = Call(&Stub::SubmitJob, request, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.job_id();
-  }
-
-  v1::Job Get(int64_t id) {
-    v1::GetJobRequest request;
-    request.set_job_id(id);
-    v1::Job job;
-    EXPECT_TRUE(Call(&Stub::GetJob, request, &job).ok());
-    return job;
   }
 
   v1::ControlJobsResponse Control(const v1::ControlJobsRequest& request) {
@@ -94,11 +57,6 @@ class ServerControlTest : public testing::Test {
     for (const v1::Job& job : response.jobs()) ids.push_back(job.id());
     return ids;
   }
-
-  const std::filesystem::path folder_;
-  v1::SchedulerConfig config_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<Stub> users_;
 };
 
 std::vector<int64_t> IdsOf(const v1::ControlJobsResponse& response) {

@@ -16,36 +16,19 @@
 #include "scheduler/journal/store_tools.h"
 #include "scheduler/server.h"
 #include "scheduler/testing/scripted_agent.h"
+#include "scheduler/testing/server_fixture.h"
 
 namespace pipefill::scheduler {
 namespace {
 
 using testing::HasSubstr;
 
-class ServerStoreTest : public testing::Test {
+class ServerStoreTest : public ServerFixture {
  protected:
-  ServerStoreTest()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(folder_);
-    config_.set_listen("127.0.0.1:0");
-    config_.set_state_dir((folder_ / "state").string());
+  ServerStoreTest() {
     config_.set_snapshot_every(10);
     config_.set_disk_reserve("64KiB");
     Start();
-  }
-  ~ServerStoreTest() override {
-    server_ = nullptr;
-    std::filesystem::remove_all(folder_);
-  }
-
-  void Start() {
-    server_ = nullptr;
-    auto server = Server::Create(config_, {SystemClock()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    users_ = v1::SchedulerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
   }
 
   // Jobs with the keys `prefix`0, `prefix`1, ... in one call.
@@ -68,11 +51,6 @@ class ServerStoreTest : public testing::Test {
     EXPECT_TRUE(users_->GetStatus(&context, v1::GetStatusRequest(), &response).ok());
     return response;
   }
-
-  const std::filesystem::path folder_;
-  v1::SchedulerConfig config_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<v1::SchedulerService::Stub> users_;
 };
 
 TEST_F(ServerStoreTest, ManyJobsAreAnsweredInOrderAndKeptAcrossRestarts) {

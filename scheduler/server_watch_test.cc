@@ -20,6 +20,7 @@
 #include "proto/scheduler.grpc.pb.h"
 #include "scheduler/server.h"
 #include "scheduler/testing/scripted_agent.h"
+#include "scheduler/testing/server_fixture.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -80,37 +81,8 @@ class Watch {
   std::string cursor_;
 };
 
-class ServerWatchTest : public testing::Test {
+class ServerWatchTest : public ServerFixture {
  protected:
-  ServerWatchTest()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(folder_);
-    config_.set_listen("127.0.0.1:0");
-    config_.set_state_dir((folder_ / "state").string());
-  }
-  ~ServerWatchTest() override {
-    server_ = nullptr;
-    std::filesystem::remove_all(folder_);
-  }
-
-  void Start() {
-    server_ = nullptr;
-    auto server = Server::Create(config_, {SystemClock()});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    users_ = v1::SchedulerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-  }
-
-  template <typename Request, typename Response>
-  grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                    const Request& request, Response* response) {
-    grpc::ClientContext context;
-    SetTestDeadline(&context);
-    return (users_.get()->*method)(&context, request, response);
-  }
-
   int64_t Submit(size_t argument_bytes = 1) {
     v1::SubmitJobRequest request;
     request.mutable_spec()->add_command("/bin/true");
@@ -145,11 +117,6 @@ class ServerWatchTest : public testing::Test {
     request.set_cursor(cursor);
     return request;
   }
-
-  const std::filesystem::path folder_;
-  v1::SchedulerConfig config_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<Stub> users_;
 };
 
 TEST_F(ServerWatchTest, WatchTellsTheStateAndThenEachChange) {

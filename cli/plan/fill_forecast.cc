@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/words.h"
 #include "common/status.h"
+#include "planner/alone_rate.h"
 #include "planner/calendar.h"
 
 namespace pipefill {
@@ -23,15 +24,6 @@ Calendar CalendarOf(const PlanDevice& device) {
          .start_limits = {}});
   }
   return calendar;
-}
-
-// Samples per second of a configuration with a device to itself.
-double AloneRate(const Configuration& configuration) {
-  double pass_ns = 0;
-  for (const ProfileNode& node : configuration.chain) {
-    pass_ns += static_cast<double>(node.time_ns) * static_cast<double>(node.repeats);
-  }
-  return static_cast<double>(configuration.samples_per_pass) / pass_ns * 1e9;
 }
 
 }  // namespace

@@ -19,25 +19,26 @@
 
 namespace pipefill::scheduler {
 
-class ServerTest : public testing::Test {
+// Starts nothing by itself, so that a test may set `config_` first.
+class ServerFixture : public testing::Test {
  protected:
-  ServerTest() : folder_(std::filesystem::path(testing::TempDir()) / NameOfTest()) {
+  using Stub = v1::SchedulerService::Stub;
+
+  ServerFixture()
+      : folder_(std::filesystem::path(testing::TempDir()) /
+                testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(folder_);
     config_.set_listen("127.0.0.1:0");
     config_.set_state_dir((folder_ / "state").string());
-    Start();
   }
-
-  ~ServerTest() override {
+  ~ServerFixture() override {
     server_ = nullptr;
     std::filesystem::remove_all(folder_);
   }
 
-  static std::string NameOfTest() {
-    return testing::UnitTest::GetInstance()->current_test_info()->name();
-  }
-
+  // In place of the one before, if there is one.
   void Start() {
+    server_ = nullptr;
     auto server = Server::Create(config_, {SystemClock()});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
@@ -45,20 +46,35 @@ class ServerTest : public testing::Test {
         grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
   }
 
-  void Restart() {
-    server_ = nullptr;
-    Start();
-  }
-
   // A call with a deadline; returns its status.
   template <typename Request, typename Response>
-  grpc::Status Call(grpc::Status (v1::SchedulerService::Stub::*method)(grpc::ClientContext*,
-                                                                       const Request&, Response*),
+  grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                     const Request& request, Response* response) {
     grpc::ClientContext context;
     SetTestDeadline(&context);
     return (users_.get()->*method)(&context, request, response);
   }
+
+  v1::Job Get(int64_t id) {
+    v1::GetJobRequest request;
+    request.set_job_id(id);
+    v1::Job job;
+    const grpc::Status status = Call(&Stub::GetJob, request, &job);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return job;
+  }
+
+  const std::filesystem::path folder_;
+  v1::SchedulerConfig config_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<Stub> users_;
+};
+
+class ServerTest : public ServerFixture {
+ protected:
+  ServerTest() { Start(); }
+
+  void Restart() { Start(); }
 
   static v1::SubmitJobRequest RequestFor(const std::string& program, const std::string& key = "") {
     v1::SubmitJobRequest request;
@@ -74,15 +90,6 @@ class ServerTest : public testing::Test {
         Call(&v1::SchedulerService::Stub::SubmitJob, RequestFor(program, key), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.job_id();
-  }
-
-  v1::Job Get(int64_t id) {
-    v1::GetJobRequest request;
-    request.set_job_id(id);
-    v1::Job job;
-    const grpc::Status status = Call(&v1::SchedulerService::Stub::GetJob, request, &job);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return job;
   }
 
   grpc::Status Cancel(int64_t id, v1::Job* job) {
@@ -102,11 +109,6 @@ class ServerTest : public testing::Test {
     EXPECT_TRUE(agent.Settle());
     return command->launch().key();
   }
-
-  const std::filesystem::path folder_;
-  v1::SchedulerConfig config_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<v1::SchedulerService::Stub> users_;
 };
 
 }  // namespace pipefill::scheduler

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/version.h"
+#include "planner/alone_rate.h"
 #include "scheduler/core/event.h"
 
 namespace pipefill::simulator {

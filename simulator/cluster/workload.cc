@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "planner/alone_rate.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -75,14 +76,6 @@ absl::Status CheckWorkload(const Workload& workload) {
     }
   }
   return absl::OkStatus();
-}
-
-double AloneRate(const Configuration& configuration) {
-  double pass_ns = 0;
-  for (const ProfileNode& node : configuration.chain) {
-    pass_ns += static_cast<double>(node.time_ns) * static_cast<double>(node.repeats);
-  }
-  return static_cast<double>(configuration.samples_per_pass) / pass_ns * 1e9;
 }
 
 std::vector<Arrival> DrawArrivals(const Workload& workload, absl::Duration horizon, uint64_t seed) {

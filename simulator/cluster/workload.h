@@ -47,9 +47,6 @@ struct Arrival {
 // InvalidArgument, in one line that names the class, unless jobs can be drawn.
 absl::Status CheckWorkload(const Workload& workload);
 
-// Samples per second of a configuration with a device to itself. REQUIRES: CheckProfile accepts it.
-double AloneRate(const Configuration& configuration);
-
 // In the order of time, up to `horizon`. REQUIRES: CheckWorkload accepts the workload.
 std::vector<Arrival> DrawArrivals(const Workload& workload, absl::Duration horizon, uint64_t seed);
 
