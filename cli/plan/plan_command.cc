@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/job_file.h"
 #include "cli/options.h"
+#include "cli/paths.h"
 #include "cli/plan/fill_forecast.h"
 #include "cli/plan/idle_plan.h"
 #include "cli/plan/kineto_plan.h"
@@ -48,10 +48,6 @@ struct PlanOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
-std::string PathOf(const std::string& path, const CommandContext& context) {
-  return (std::filesystem::path(context.working_folder) / path).string();
-}
-
 // The job to forecast; nullopt if none was named.
 absl::StatusOr<std::optional<FillQuestion>> ReadQuestion(const PlanOptions& options,
                                                          const CommandContext& context) {
@@ -64,7 +60,8 @@ absl::StatusOr<std::optional<FillQuestion>> ReadQuestion(const PlanOptions& opti
   v1::FillProfile profile;
   if (!options.job_file.empty()) {
     ASSIGN_OR_RETURN(const std::string text, ReadFile(PathOf(options.job_file, context)));
-    ASSIGN_OR_RETURN(const v1::JobSpec spec, ParseJobFile(text, options.job_file, context.clock.WallNow()));
+    ASSIGN_OR_RETURN(const v1::JobSpec spec,
+                     ParseJobFile(text, options.job_file, context.clock.WallNow()));
     profile = spec.profile();
     question.job = spec.name().empty() ? options.job_file : spec.name();
     if (spec.memory_bytes() > 0) question.memory_max_bytes = spec.memory_bytes();

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cli/paths.h"
 #include "cli/report/bubble_csv.h"
 #include "cli/report/figures.h"
 #include "cli/report/html.h"
@@ -32,10 +33,6 @@ struct ReportInput {
   std::vector<TraceBytes> traces;
   std::optional<std::vector<JobRecord>> jobs;
 };
-
-std::string PathOf(const std::string& path, const CommandContext& context) {
-  return (std::filesystem::path(context.working_folder) / path).string();
-}
 
 absl::StatusOr<ReportInput> ReadInput(const ReportOptions& options, CommandContext& context) {
   ReportInput input;

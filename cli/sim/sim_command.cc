@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/paths.h"
 #include "cli/sim/sim_output.h"
 #include "cli/sim/sim_run.h"
 #include "common/config.h"
@@ -32,10 +32,6 @@ struct SimOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
-std::string PathOf(const std::string& path, const CommandContext& context) {
-  return (std::filesystem::path(context.working_folder) / path).string();
-}
-
 // Quiet for runs that are over at once.
 SimProgress ProgressTo(CommandContext& context) {
   return [&context, last = context.clock.Now()](size_t run, size_t runs, int64_t hours,
@@ -48,9 +44,9 @@ SimProgress ProgressTo(CommandContext& context) {
 }
 
 // What to type to see the same again.
-std::string ReplayText(const SimOptions& options, uint64_t seed) {
-  std::string text =
-      absl::StrCat("again: pipefill sim ", ShellText({options.file}), " --seed ", seed);
+std::string ReplayText(const SimOptions& options) {
+  std::string text = absl::StrCat("again: pipefill sim ", ShellText({options.file}));
+  if (options.seed > 0) absl::StrAppend(&text, " --seed ", options.seed);
   for (const std::string& set : options.sets) absl::StrAppend(&text, " --set ", ShellText({set}));
   for (const std::string& sweep : options.sweeps) {
     absl::StrAppend(&text, " --sweep ", ShellText({sweep}));
@@ -62,7 +58,6 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
   v1::Scenario scenario;
   RETURN_IF_ERROR(ReadJsonFile(PathOf(options.file, context), &scenario));
   if (options.seed > 0) scenario.set_seed(static_cast<uint64_t>(options.seed));
-  if (scenario.seed() == 0) scenario.set_seed(1);
   ASSIGN_OR_RETURN(const std::vector<SimRun> runs,
                    ExpandRuns(scenario, options.sets, options.sweeps));
   // Of schedulerd, about every job.
@@ -82,7 +77,7 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
   }
   context.out << scenario.name() << ": " << scenario.about() << "\n"
               << SimTable(*outcomes, context.width);
-  context.err << ReplayText(options, scenario.seed()) << "\n";
+  context.err << ReplayText(options) << "\n";
   return kExitOk;
 }
 

@@ -58,17 +58,19 @@ TEST_F(SimCommandTest, PrintsARowPerRunAndHowToSeeItAgain) {
 
 TEST_F(SimCommandTest, JsonAndCsvHoldTheSameFigures) {
   const std::string csv = PathOf("csv");
-  const Result result = Sim({"-o", "json", "--csv", csv, "--set", "training.replicas=2"});
+  const Result result =
+      Sim({"-o", "json", "--csv", csv, "--set", "training.replicas=2", "--set", "seed=7"});
   ASSERT_EQ(result.code, kExitOk) << result.err;
   const auto json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["runs"][0]["devices"], 8);
+  EXPECT_EQ(json["runs"][0]["seed"], 7);
   EXPECT_EQ(json["runs"][0]["jobs_completed"], 12);
   std::ostringstream text;
   text << std::ifstream(csv).rdbuf();
   const std::vector<std::string> lines = absl::StrSplit(text.str(), '\n');
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_TRUE(absl::StartsWith(lines[0], "policy,devices,"));
-  EXPECT_TRUE(absl::StartsWith(lines[1], "fifo,8,"));
+  EXPECT_TRUE(absl::StartsWith(lines[0], "policy,seed,devices,"));
+  EXPECT_TRUE(absl::StartsWith(lines[1], "fifo,7,8,"));
 }
 
 TEST_F(SimCommandTest, BadInputIsOneLine) {

@@ -20,6 +20,7 @@ std::string Span(double seconds) { return FormatSpan(absl::Seconds(seconds)); }
 nlohmann::ordered_json FiguresOf(const SimOutcome& outcome) {
   const simulator::ClusterResult& result = outcome.result;
   return {{"policy", outcome.policy},
+          {"seed", outcome.seed},
           {"devices", result.devices},
           {"bubble_share", result.bubble_share},
           {"filled_share", result.filled_share},
@@ -80,10 +81,8 @@ std::string SimJson(const v1::Scenario& scenario, const std::vector<SimOutcome>&
     run.update(FiguresOf(outcome));
     runs.push_back(std::move(run));
   }
-  const nlohmann::ordered_json all = {{"scenario", scenario.name()},
-                                      {"about", scenario.about()},
-                                      {"seed", scenario.seed()},
-                                      {"runs", std::move(runs)}};
+  const nlohmann::ordered_json all = {
+      {"scenario", scenario.name()}, {"about", scenario.about()}, {"runs", std::move(runs)}};
   return all.dump(2) + "\n";
 }
 

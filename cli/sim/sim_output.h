@@ -14,8 +14,8 @@ namespace pipefill {
 
 // One row a run. Settings that are swept over come first.
 std::string SimTable(const std::vector<SimOutcome>& outcomes, size_t width);
-// {"runs": [{"settings": {...}, "policy": ..., "gain": ..., ...}]}; shares are numbers from 0 to 1,
-// times seconds.
+// {"runs": [{"settings": {...}, "policy": ..., "seed": ..., "gain": ..., ...}]}; shares are numbers
+// from 0 to 1, times seconds.
 std::string SimJson(const v1::Scenario& scenario, const std::vector<SimOutcome>& outcomes);
 // One line a run, with a line of titles; the same names as in the JSON.
 std::string SimCsv(const std::vector<SimOutcome>& outcomes);

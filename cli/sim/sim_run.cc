@@ -68,7 +68,8 @@ absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const ReadText& read, const
   ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy, MakePolicyByName(policy_name, read));
   const int64_t hours = absl::ToInt64Hours(cluster.horizon);
   const Instant start = clock.Now();
-  SimOutcome outcome{.settings = run.settings, .policy = policy_name, .result = {}};
+  SimOutcome outcome{
+      .settings = run.settings, .policy = policy_name, .seed = cluster.seed, .result = {}};
   ASSIGN_OR_RETURN(outcome.result, simulator::RunCluster(cluster, *policy, [&](int64_t hour) {
                      on_hour(hour, hours);
                    }));

@@ -5,6 +5,7 @@
 #ifndef CLI_SIM_SIM_RUN_H_
 #define CLI_SIM_SIM_RUN_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -33,6 +34,7 @@ struct SimRun {
 struct SimOutcome {
   std::vector<SimSetting> settings;
   std::string policy;
+  uint64_t seed = 1;
   simulator::ClusterResult result;
   double wall_s = 0;  // that the run took here
 };
