@@ -98,7 +98,7 @@ class WatchPrinter {
       return;
     }
     context_.out << absl::FormatTime("%H:%M:%S", context_.clock.WallNow(), absl::LocalTimeZone())
-                 << "  " << FitTo(absl::StrCat(job.id()), kIdWidth, Align::kRight) << "  "
+                 << "  " << FitTo(JobLabel(job), kIdWidth, Align::kRight) << "  "
                  << FitTo(JobName(job), kNameWidth) << "  " << standing << "\n";
   }
 

@@ -14,7 +14,8 @@ namespace {
 
 std::string Percent(double share) { return absl::StrFormat("%.2f %%", share * 100); }
 
-std::string Span(double seconds) { return FormatSpan(absl::Seconds(seconds)); }
+// Empty while no job is done.
+std::string Span(double seconds) { return seconds > 0 ? FormatSpan(absl::Seconds(seconds)) : ""; }
 
 // Of all figures, in the order of the columns.
 nlohmann::ordered_json FiguresOf(const SimOutcome& outcome) {

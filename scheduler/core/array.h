@@ -85,8 +85,8 @@ class ArrayTasks {
   // Jobs that have not ended, and those of them that wait.
   int64_t in_flight() const { return in_flight_; }
   int64_t waiting() const { return waiting_; }
-  // Whether a device has been given to any of them, or one is over.
-  bool has_begun() const { return ended() > 0 || in_flight_ > waiting_; }
+  // Whether any of them runs, or has come to an end by itself.
+  bool has_begun() const { return succeeded_ + failed_ > 0 || in_flight_ > waiting_; }
   // Neither jobs nor ended.
   int64_t later() const { return size_ - ended() - in_flight_; }
   bool is_over() const { return ended() == size_; }

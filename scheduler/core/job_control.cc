@@ -64,7 +64,7 @@ std::string WhyUnchanged(const Job& job, JobVerb verb) {
     case JobVerb::kRelease:
       return !IsTerminal(job.phase) && !job.is_held ? "is not held" : "";
     case JobVerb::kRequeue:
-      if (job.is_array() && job.tasks->has_begun()) return "";
+      if (job.is_array()) return "";
       if (job.phase == JobPhase::kPending) return "waits already";
       if (job.phase == JobPhase::kStopping || !HasLiveAttempt(job.phase)) return "";
       return job.is_leaving() ? "is being stopped already, and waits then" : "";

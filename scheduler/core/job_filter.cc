@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "scheduler/core/job_ties.h"
+
 namespace pipefill::scheduler {
-
-namespace {
-
-// As users see it: an array runs once a task of it has begun.
-JobPhase ShownPhase(const Job& job) {
-  if (!job.is_array() || job.phase != JobPhase::kPending) return job.phase;
-  return job.tasks->has_begun() ? JobPhase::kRunning : JobPhase::kPending;
-}
-
-}  // namespace
 
 bool JobFilter::Takes(const Job& job) const {
   if (!phases.empty() && std::find(phases.begin(), phases.end(), ShownPhase(job)) == phases.end()) {

@@ -27,12 +27,6 @@ absl::string_view Outcome(JobPhase phase) {
   return phase == JobPhase::kCancelled ? "was cancelled" : PhaseName(phase);
 }
 
-// An array is kPending while its tasks run.
-absl::string_view Standing(const Job& job) {
-  if (!job.is_array() || IsTerminal(job.phase)) return PhaseName(job.phase);
-  return job.tasks->next() > 0 ? "running" : "pending";
-}
-
 absl::Status CheckDependencies(const JobTableView& jobs, const JobSpec& spec) {
   if (spec.dependencies.size() > kDependenciesMax) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -86,7 +80,7 @@ std::optional<LostDependency> FindLostDependency(const JobTableView& jobs, const
 std::string ExplainDependency(const JobTableView& jobs, const Dependency& dependency) {
   const Job* known = jobs.Find(dependency.job);
   return absl::StrCat("waits for job ", dependency.job.value(), " (",
-                      known == nullptr ? "over" : Standing(*known), "), which has ",
+                      known == nullptr ? "over" : PhaseName(ShownPhase(*known)), "), which has ",
                       Demand(dependency.condition));
 }
 
@@ -143,6 +137,11 @@ JobOutcome OutcomeOfLaterCancel(JobId id, const TaskPlace& task) {
   outcome.code = JobOutcome::Code::kDone;
   outcome.text = "cancelled";
   return outcome;
+}
+
+JobPhase ShownPhase(const Job& job) {
+  const bool is_begun = job.phase == JobPhase::kPending && job.is_array() && job.tasks->has_begun();
+  return is_begun ? JobPhase::kRunning : job.phase;
 }
 
 int64_t OpenTasksIn(const Job& array, int64_t first, int64_t end) {

@@ -60,6 +60,9 @@ JobOutcome OutcomeOfLaterCancel(JobId id, const TaskPlace& task);
 absl::Status CheckInLine(const JobTableView& jobs, const Job& job);
 bool IsInLine(const JobTableView& jobs, const Job& job);
 
+// As users see it: an array runs once a task of it has begun.
+JobPhase ShownPhase(const Job& job);
+
 // Tasks at the places [first, end) that have not ended. REQUIRES: places of the array.
 int64_t OpenTasksIn(const Job& array, int64_t first, int64_t end);
 // How many tasks the array may admit now, as far as its own limits go.
