@@ -102,8 +102,7 @@ void AddSimCommand(CLI::App& parent, CommandSet& commands) {
   command->footer(
       "IDLE: share of the devices' time in bubbles. FILLED: share of that in which\n"
       "units ran. GAIN: work done against the main job's. WORTH: devices of their own\n"
-      "that would do it. SLOWER: overruns of the worst stage. MEAN, P95: submission to\n"
-      "end.\n"
+      "that would do it. SLOWER: at most, by overruns. MEAN, P95: submission to end.\n"
       "The same scenario and seed give the same figures:\n"
       "  pipefill sim simulator/scenarios/policies.json --sweep policy=fifo,sjf");
   commands.Add({command, [options](CommandContext& context) { return RunSim(*options, context); }});

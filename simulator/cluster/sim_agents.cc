@@ -1,6 +1,7 @@
 #include "simulator/cluster/sim_agents.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -18,7 +19,7 @@ SimAgents::SimAgents(Loop& loop, const LearnedTraining& training,
                      const std::vector<JobClass>& classes, const Options& options)
     : loop_(loop), training_(training), options_(options) {
   for (const JobClass& job_class : classes) classes_.emplace(job_class.name, &job_class);
-  ended_overrun_.resize(training.stages.size());
+  worst_overrun_.resize(training.stages.size());
 }
 
 void SimAgents::Start(Say say) {
@@ -79,6 +80,8 @@ void SimAgents::Launch(int node, const scheduler::LaunchAttempt& launch) {
       .filling_since = loop_.Now() + options_.start_delay};
   const Fence fence = launch.attempt.fence;
   if (running.yield.has_value()) {
+    double& worst = worst_overrun_[static_cast<size_t>(node) % worst_overrun_.size()];
+    worst = std::max(worst, running.yield->overrun_share);
     // Beyond every horizon, and within what an Instant holds.
     static constexpr double kLongestS = 4e9;
     const double seconds = std::min(running.samples_left / running.yield->samples_per_s, kLongestS);
@@ -105,14 +108,13 @@ void SimAgents::End(Fence fence, scheduler::AttemptEnd end) {
   CHECK(found != running_.end());
   const Running running = std::move(found->second);
   running_.erase(found);
-  Add(running, ended_, ended_overrun_);
+  Add(running, ended_);
   scheduler::AttemptEnded ended;
   ended.attempt = running.key;
   if (end.cause == scheduler::EndCause::kExited) saved_.erase(running.key.job);
   ended.end = std::move(end);
   FillTotals own;
-  std::vector<double> overrun(ended_overrun_.size());
-  Add(running, own, overrun);
+  Add(running, own);
   ended.useful_ns = static_cast<int64_t>((own.filled_s - own.overrun_s) * 1e9);
   say_(scheduler::AgentSaid{SessionId(static_cast<uint64_t>(running.node) + 1), std::move(ended),
                             nullptr});
@@ -129,8 +131,7 @@ double SimAgents::SecondsFilling(const Running& running) const {
   return std::max(0.0, absl::ToDoubleSeconds(loop_.Now() - running.filling_since));
 }
 
-void SimAgents::Add(const Running& running, FillTotals& totals,
-                    std::vector<double>& overrun) const {
+void SimAgents::Add(const Running& running, FillTotals& totals) const {
   if (!running.yield.has_value()) return;
   const double seconds = SecondsFilling(running);
   const double alone_s = seconds * running.yield->samples_per_s / AloneRate(*running.configuration);
@@ -138,22 +139,16 @@ void SimAgents::Add(const Running& running, FillTotals& totals,
   totals.overrun_s += seconds * running.yield->overrun_share;
   totals.alone_s += alone_s;
   totals.main_s += alone_s * running.job_class->flops_share;
-  const auto stage = static_cast<size_t>(running.node) % overrun.size();
-  overrun[stage] += seconds * running.yield->overrun_share;
 }
 
 FillTotals SimAgents::Totals() const {
   FillTotals totals = ended_;
-  std::vector<double> overrun(ended_overrun_.size());
-  for (const auto& [fence, running] : running_) Add(running, totals, overrun);
+  for (const auto& [fence, running] : running_) Add(running, totals);
   return totals;
 }
 
-std::vector<double> SimAgents::OverrunByStage() const {
-  FillTotals totals;
-  std::vector<double> overrun = ended_overrun_;
-  for (const auto& [fence, running] : running_) Add(running, totals, overrun);
-  return overrun;
+double SimAgents::SlowdownMax() const {
+  return std::accumulate(worst_overrun_.begin(), worst_overrun_.end(), 0.0);
 }
 
 }  // namespace pipefill::simulator

@@ -53,8 +53,9 @@ class SimAgents : public scheduler::AgentLink {
 
   // With what tasks that still run have done so far.
   FillTotals Totals() const;
-  // Device seconds of overrun per stage, likewise.
-  std::vector<double> OverrunByStage() const;
+  // At most so much longer the main job takes: of each stage the worst job's overrun, in every
+  // iteration, one stage after the other.
+  double SlowdownMax() const;
   int64_t actions() const { return actions_; }
 
  private:
@@ -78,7 +79,7 @@ class SimAgents : public scheduler::AgentLink {
   const std::optional<FillYield>& YieldOf(const Configuration& configuration, double slowness,
                                           const StageOffer& offer);
   double SecondsFilling(const Running& running) const;
-  void Add(const Running& running, FillTotals& totals, std::vector<double>& overrun) const;
+  void Add(const Running& running, FillTotals& totals) const;
 
   Loop& loop_;
   const LearnedTraining& training_;
@@ -90,7 +91,7 @@ class SimAgents : public scheduler::AgentLink {
   absl::flat_hash_map<JobId, double> saved_;
   absl::flat_hash_map<YieldKey, std::optional<FillYield>> yields_;
   FillTotals ended_;
-  std::vector<double> ended_overrun_;  // by stage
+  std::vector<double> worst_overrun_;  // by stage; share of a device's time
   int64_t actions_ = 0;
 };
 

@@ -99,7 +99,6 @@ class SimCluster {
     SubmitDue();
     time_.AdvanceTo(start_ + run_.warm_up);
     before_ = agents_.Totals();
-    overrun_before_ = agents_.OverrunByStage();
     int64_t hours = 0;
     while (time_.Now() < start_ + run_.horizon) {
       time_.AdvanceTo(std::min(time_.Now() + absl::Hours(1), start_ + run_.horizon));
@@ -146,7 +145,6 @@ class SimCluster {
 
   ClusterResult Result() {
     const FillTotals totals = agents_.Totals();
-    const std::vector<double> overrun = agents_.OverrunByStage();
     const double seconds = absl::ToDoubleSeconds(run_.horizon - run_.warm_up);
     const double device_s = seconds * run_.training.devices();
     const double bubble_s = device_s * training_.bubble_share;
@@ -158,11 +156,7 @@ class SimCluster {
       result.filled_share = (totals.filled_s - before_.filled_s) / bubble_s;
       result.overrun_share = (totals.overrun_s - before_.overrun_s) / bubble_s;
     }
-    const double stage_s = device_s / static_cast<double>(overrun.size());
-    for (size_t i = 0; i < overrun.size(); ++i) {
-      result.slowdown_max =
-          std::max(result.slowdown_max, (overrun[i] - overrun_before_[i]) / stage_s);
-    }
+    result.slowdown_max = agents_.SlowdownMax();
     AddJobs(result);
     result.events = said_ + agents_.actions();
     return result;
@@ -191,7 +185,6 @@ class SimCluster {
   SimAgents agents_;
   SchedulerLoop loop_;
   FillTotals before_;
-  std::vector<double> overrun_before_;
   absl::flat_hash_map<JobId, Instant> submitted_;  // that have not completed
   std::vector<double> completion_s_;
   Instant last_end_;

@@ -41,8 +41,8 @@ struct ClusterResult {
   double extra_devices = 0;
   double filled_share = 0;   // of the bubbles
   double overrun_share = 0;  // of the bubbles
-  // Overrun per device time, mean over the devices of the worst stage. No bound: what delays one
-  // replica delays all.
+  // At most so much longer the main job takes, as far as overruns go: those of the worst job on
+  // each stage, in every iteration, none at the same time as another; from the beginning.
   double slowdown_max = 0;
 
   int64_t jobs_submitted = 0;  // from the beginning
