@@ -14,6 +14,7 @@
 #include "agent/device_state.h"
 #include "agent/devices/device_factory.h"
 #include "agent/end_sync.h"
+#include "agent/grpc_stream.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
 #include "agent/scheduler_session.h"
@@ -184,8 +185,10 @@ absl::Status RunningAgent::Start(const AgentDependencies& dependencies) {
       service_, LocalService::Create(
                     *loop_, {.path = settings_.socket, .group = settings_.socket_group}, *router_));
   session_ = std::make_unique<SchedulerSession>(
-      *loop_, SessionOptions{.target = settings_.scheduler, .contact = {}},
-      [this] { return absl::Uniform(random_, 0.0, 1.0); }, *router_);
+      SchedulerSession::Surroundings{.loop = *loop_,
+                                     .dial = DialOverGrpc(settings_.scheduler),
+                                     .random = [this] { return absl::Uniform(random_, 0.0, 1.0); }},
+      SessionOptions{.target = settings_.scheduler, .contact = {}}, *router_);
   router_->Start(*service_, *session_);
   thread_.emplace("agent-loop", [this] { loop_->Run(); });
   spdlog::info("agentd_ready node={} socket={} devices={} scheduler={}", settings_.node,

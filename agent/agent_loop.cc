@@ -25,10 +25,6 @@ constexpr absl::Duration kShutdownPoll = absl::Milliseconds(20);
 constexpr absl::Duration kShutdownExtra = absl::Seconds(2);
 // Once all tasks are gone, for schedulerd to acknowledge their ends.
 constexpr absl::Duration kAcknowledgeWait = absl::Seconds(1);
-constexpr absl::Duration kStopGrace = absl::Seconds(5);  // of a StopAttempt that names none
-constexpr size_t kEndsMax = 3072;
-// Told again at once, so that they do not push other messages out of the session's queue.
-constexpr size_t kEndsAtOnce = 512;
 constexpr int64_t kContentDefault = 256 << 10;
 constexpr int64_t kContentMax = 1 << 20;
 
@@ -38,7 +34,7 @@ AgentLoop::AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_optio
     : parts_(parts),
       loop_(parts.loop),
       supervisor_(parts.loop, parts.folders, std::move(supervisor_options), *this),
-      ends_(kEndsMax),
+      desk_(parts.loop, *this),
       controls_({.controller = parts.settings.controller,
                  .overrun_ratio = parts.settings.predictor.overrun_ratio,
                  .hold_out = parts.settings.window.hold_out},
@@ -58,7 +54,7 @@ void AgentLoop::Inherit() {
   std::set<std::string> devices;
   for (const auto& state : parts_.states) devices.insert(state->name());
   for (const InheritedEnd& inherited : supervisor_.Inherit(devices)) {
-    ReportEnd(inherited.key, inherited.end, ReadProgress(inherited.key));
+    desk_.OnEnded(inherited.key, inherited.end, ReadProgress(inherited.key));
   }
   for (const AttemptKey& key : supervisor_.live()) {
     FindState(supervisor_.Find(key)->device)->SetProgressBefore(key, ReadProgress(key));
@@ -138,7 +134,7 @@ void AgentLoop::Report() {
     *progress.mutable_progress() = ProgressOf(key);
   }
   if (!session_->is_connected()) return;
-  if (is_stopping_ || loop_.Now() < report_due_) return ResendEnds();
+  if (is_stopping_ || loop_.Now() < report_due_) return desk_.ResendEnds();
   // Half a step early, or a timer that is late by a little would put it off by a whole one.
   report_due_ = loop_.Now() + (session_->report_period() - kReportPeriod / 2);
   v1::AgentReport& report = *message.mutable_report();
@@ -148,22 +144,12 @@ void AgentLoop::Report() {
       *report.add_bubbles() = std::move(bubble);
   }
   session_->Send(std::move(message));
-  ResendEnds();
+  desk_.ResendEnds();
 }
 
 void AgentLoop::ReportNow() {
   report_due_ = Instant();
   Report();
-}
-
-void AgentLoop::ResendEnds() {
-  size_t count = 0;
-  for (const EndReport& report : ends_.waiting()) {
-    if (!report.is_kept) continue;
-    // The others are told when these are acknowledged.
-    if (++count > kEndsAtOnce) return;
-    SendEnd(report.ended);
-  }
 }
 
 // --- Ranks and gates ---
@@ -224,7 +210,7 @@ void AgentLoop::OnConnectionEnded(ConnectionId connection) {
 
 void AgentLoop::OnTaskStarted(const AttemptSpec& spec, pid_t pid) {
   FindState(spec.device)->AddTask(spec, pid, loop_.Now());
-  SendStarted(spec.key, pid);
+  desk_.OnStarted(spec.key, pid);
 }
 
 void AgentLoop::OnTaskShouldStop(const AttemptKey& key) {
@@ -236,54 +222,17 @@ void AgentLoop::OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, cons
   const v1::FillProgress progress =
       FindState(spec.device)->RemoveTask(spec.key, end, use, loop_.Now());
   parts_.folders.WriteProgress(spec.key, progress.SerializeAsString());
-  ReportEnd(spec.key, end, progress);
+  desk_.OnEnded(spec.key, end, progress);
 }
 
-void AgentLoop::SendStarted(const AttemptKey& key, pid_t pid) {
-  v1::AgentMessage message;
-  *message.mutable_attempt_started()->mutable_key() = ToProto(key);
-  message.mutable_attempt_started()->set_pid(pid);
-  session_->Send(std::move(message));
+// AttemptHost.
+
+void AgentLoop::StartTask(const AttemptSpec& spec) {
+  supervisor_.Launch(spec, FindState(spec.device)->device());
 }
 
-void AgentLoop::ReportEnd(const AttemptKey& key, const AttemptEnd& end,
-                          const v1::FillProgress& progress) {
-  AddEnd({.ended = ToProto(key, end, progress)});
-  // Not yet: the record has the end when the supervisor is done.
-  loop_.Post([this, key] {
-    parts_.end_sync.Sync(key, [&loop = loop_, this, key](const absl::Status& status) {
-      loop.Post([this, key, status] { OnEndKept(key, status); });
-    });
-  });
-}
-
-void AgentLoop::OnEndKept(const AttemptKey& key, const absl::Status& status) {
-  if (!status.ok()) {
-    spdlog::warn("end_not_kept job={} attempt={} error=\"{}\"; told all the same", key.job,
-                 key.attempt, status);
-  }
-  ends_.SetKept(key);
-  const EndReport* report = ends_.Find(key);
-  if (report != nullptr) SendEnd(report->ended);
-}
-
-void AgentLoop::AnswerEnd(const AttemptKey& key, const AttemptEnd& end) {
-  EndReport report = {.ended = ToProto(key, end, {}), .is_kept = true};
-  SendEnd(report.ended);
-  AddEnd(std::move(report));
-}
-
-void AgentLoop::AddEnd(EndReport report) {
-  const std::optional<v1::AttemptEnded> forgotten = ends_.Add(std::move(report));
-  if (!forgotten.has_value()) return;
-  parts_.folders.RemoveRecord(FromProto(forgotten->key()));
-  spdlog::warn("end_forgotten limit={}; schedulerd will take the attempt for lost", kEndsMax);
-}
-
-void AgentLoop::SendEnd(const v1::AttemptEnded& ended) {
-  v1::AgentMessage message;
-  *message.mutable_attempt_ended() = ended;
-  session_->Send(std::move(message));
+void AgentLoop::SyncEnd(const AttemptKey& key, std::function<void(const absl::Status&)> done) {
+  parts_.end_sync.Sync(key, std::move(done));
 }
 
 // --- schedulerd ---
@@ -296,29 +245,25 @@ v1::AgentHello AgentLoop::MakeHello() {
   for (v1::Device& device : DescribeDevices(ReadProcessTable())) {
     *hello.add_devices() = std::move(device);
   }
-  for (const AttemptKey& key : supervisor_.live()) *hello.add_live_attempts() = ToProto(key);
-  // An end that is on its way must not be taken for a loss.
-  for (const EndReport& report : ends_.waiting()) {
-    *hello.add_live_attempts() = report.ended.key();
-  }
+  for (const AttemptKey& key : desk_.Unsettled()) *hello.add_live_attempts() = ToProto(key);
   return hello;
 }
 
 void AgentLoop::OnConnected() {
   report_due_ = Instant();
-  ResendEnds();
+  desk_.ResendEnds();
 }
 
 void AgentLoop::OnCommand(const v1::AgentCommand& command) {
   switch (command.command_case()) {
     case v1::AgentCommand::kLaunch:
-      Launch(command.launch());
+      desk_.Launch(command.launch());
       break;
     case v1::AgentCommand::kStop:
-      Stop(command.stop());
+      desk_.Stop(command.stop());
       break;
     case v1::AgentCommand::kEndAcknowledged:
-      OnEndAcknowledged(command.end_acknowledged());
+      desk_.OnEndAcknowledged(command.end_acknowledged());
       break;
     case v1::AgentCommand::kContent: {
       v1::AgentMessage message;
@@ -336,60 +281,6 @@ void AgentLoop::OnCommand(const v1::AgentCommand& command) {
       spdlog::warn("command_unknown");
       break;
   }
-}
-
-void AgentLoop::Launch(const v1::LaunchAttempt& launch) {
-  const AttemptKey key = FromProto(launch.key());
-  // Told twice: say again what became of it.
-  if (ends_.Find(key) != nullptr) return ResendEnds();
-  if (supervisor_.Find(key) != nullptr) return SendStarted(key, supervisor_.PidOf(key));
-  const auto refuse = [&](absl::string_view text, EndCause cause) {
-    AnswerEnd(key, {.cause = cause, .text = std::string(text)});
-  };
-  // It was on its way when the last report went out. Unanswered, it counts as lost once we are
-  // gone.
-  if (is_stopping_) return;
-  const absl::StatusOr<AttemptSpec> spec = FromProto(launch);
-  if (!spec.ok()) return refuse(spec.status().message(), EndCause::kLaunchFailed);
-  const DeviceState* state = FindState(spec->device);
-  if (state == nullptr) {
-    return refuse(absl::StrCat("this node has no device ", spec->device), EndCause::kRefused);
-  }
-  StopOlderAttempts(key);
-  supervisor_.Launch(*spec, state->device());
-}
-
-// schedulerd starts a newer attempt only after it has given up the ones before.
-void AgentLoop::StopOlderAttempts(const AttemptKey& key) {
-  for (const AttemptKey& other : supervisor_.live()) {
-    if (other.job != key.job || other.fence >= key.fence) continue;
-    supervisor_.Stop(other, {.cause = EndCause::kLost,
-                             .grace = absl::ZeroDuration(),
-                             .text = "a newer attempt of the job was started"});
-  }
-}
-
-void AgentLoop::Stop(const v1::StopAttempt& stop) {
-  const AttemptKey key = FromProto(stop.key());
-  const EndCause cause = StopCauseFromProto(stop.cause());
-  const bool is_cancel = cause == EndCause::kCancelled;
-  const StopRequest request = {
-      .cause = cause,
-      .grace = stop.grace_ns() > 0 ? absl::Nanoseconds(stop.grace_ns()) : kStopGrace,
-      .text = !stop.text().empty() ? stop.text()
-              : is_cancel          ? "stopped because the job was cancelled"
-                                   : "stopped: schedulerd had given this attempt up"};
-  if (supervisor_.Stop(key, request)) return;
-  if (ends_.Find(key) != nullptr) return ResendEnds();
-  AnswerEnd(key, {.cause = cause, .text = "no such task ran on this node any more"});
-}
-
-void AgentLoop::OnEndAcknowledged(const v1::EndAcknowledged& acknowledged) {
-  const AttemptKey key = FromProto(acknowledged.key());
-  ends_.Acknowledge(key);
-  parts_.folders.RemoveRecord(key);
-  const int64_t submitted_unix_ns = acknowledged.job_over_submitted_unix_ns();
-  if (submitted_unix_ns != 0) parts_.checkpoints.Remove(key.job, submitted_unix_ns);
 }
 
 void AgentLoop::SetMainJob(const v1::MainJobSettings& settings) {
@@ -454,6 +345,7 @@ absl::StatusOr<v1::ReadContentResponse> AgentLoop::ReadContent(
 
 void AgentLoop::Shutdown(absl::Duration grace, std::function<void()> done) {
   is_stopping_ = true;
+  desk_.Close();
   if (parts_.settings.keep_tasks_at_stop) {
     supervisor_.Release();
     session_->Stop();
@@ -469,7 +361,7 @@ void AgentLoop::Shutdown(absl::Duration grace, std::function<void()> done) {
 }
 
 void AgentLoop::FinishShutdown(Instant give_up_at, std::function<void()> done) {
-  const bool is_told = ends_.is_empty() || !session_->is_connected();
+  const bool is_told = desk_.is_settled() || !session_->is_connected();
   if (supervisor_.is_empty()) give_up_at = std::min(give_up_at, loop_.Now() + kAcknowledgeWait);
   if ((supervisor_.is_empty() && is_told) || loop_.Now() >= give_up_at) {
     session_->Stop();

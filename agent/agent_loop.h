@@ -1,13 +1,13 @@
 // Routes between agentd's parts; decides nothing itself.
 //
-//   local service --> attach requests --> device state        --> pages back
-//   schedulerd    --> settings        --> main job board      --> device states: gates
-//   schedulerd    --> launch, stop    --> task supervisor     --> started, ended --> schedulerd,
-//   trace timers        --> drain (10 ms)   --> device states: rings, windows, heartbeat, parked or
-//   not; then main job controls: what filling costs --> device states: lambda, back-off
-//                 --> watch (50 ms)   --> supervisor: memory, CPU, units that overstay
-//                 --> report (1 s)    --> schedulerd: devices, bubbles, progress; ends not
-//                 acknowledged
+//   local service --> attach requests --> device state     --> pages back
+//   schedulerd    --> settings        --> main job board   --> device states: gates
+//   schedulerd    --> launch, stop    --> attempt desk     --> task supervisor
+//   supervisor    --> started, ended  --> attempt desk     --> schedulerd
+//   timers: drain (10 ms) --> device states: rings, windows, heartbeat, parked or not; trace;
+//                             main job controls: what filling costs --> lambda, back-off
+//           watch (50 ms) --> supervisor: memory, CPU, units that overstay
+//           report (1 s)  --> schedulerd: devices, bubbles, progress; ends not acknowledged
 //
 // Without schedulerd main jobs are served as ever, and tasks stay, parked once its lease is over.
 //
@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "agent/agent_settings.h"
+#include "agent/attempt_desk.h"
 #include "agent/device_state.h"
 #include "agent/devices/device.h"
-#include "agent/end_reports.h"
 #include "agent/end_sync.h"
 #include "agent/local_service.h"
 #include "agent/main_job_board.h"
@@ -52,7 +52,10 @@ struct AgentParts {
   std::string boot_id;
 };
 
-class AgentLoop : public AttachHandler, public TaskListener, public SessionHandler {
+class AgentLoop : public AttachHandler,
+                  public TaskListener,
+                  public SessionHandler,
+                  private AttemptHost {
  public:
   AgentLoop(const AgentParts& parts, SupervisorOptions supervisor_options);
 
@@ -80,6 +83,24 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   void OnCommand(const v1::AgentCommand& command) override;
 
  private:
+  // AttemptHost.
+  bool HasDevice(absl::string_view device) const override { return FindState(device) != nullptr; }
+  void StartTask(const AttemptSpec& spec) override;
+  bool StopTask(const AttemptKey& key, const StopRequest& request) override {
+    return supervisor_.Stop(key, request);
+  }
+  const AttemptSpec* FindTask(const AttemptKey& key) const override {
+    return supervisor_.Find(key);
+  }
+  std::vector<AttemptKey> LiveTasks() const override { return supervisor_.live(); }
+  pid_t PidOf(const AttemptKey& key) const override { return supervisor_.PidOf(key); }
+  void SyncEnd(const AttemptKey& key, std::function<void(const absl::Status&)> done) override;
+  void RemoveRecord(const AttemptKey& key) override { parts_.folders.RemoveRecord(key); }
+  void RemoveCheckpoints(JobId job, int64_t submitted_unix_ns) override {
+    parts_.checkpoints.Remove(job, submitted_unix_ns);
+  }
+  void Tell(v1::AgentMessage message) override { session_->Send(std::move(message)); }
+
   void Inherit();
   v1::FillProgress ReadProgress(const AttemptKey& key) const;
   // Also keeps it for the next agentd. REQUIRES: the attempt is live.
@@ -90,27 +111,14 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   // Looks at processes and memory, and reports if it is time to.
   void Report();
   void ReportNow();
-  void ResendEnds();
   void FinishShutdown(Instant give_up_at, std::function<void()> done);
 
-  void Launch(const v1::LaunchAttempt& launch);
-  void StopOlderAttempts(const AttemptKey& key);
-  void Stop(const v1::StopAttempt& stop);
-  void OnEndAcknowledged(const v1::EndAcknowledged& acknowledged);
   // Once each time that schedulerd falls silent, well before the gates are parked for it.
   void OrderSavesIfFading(Instant now);
   void SetMainJob(const v1::MainJobSettings& settings);
   v1::ContentReply Read(const v1::ContentRequest& request) const;
   absl::StatusOr<v1::ReadContentResponse> ReadContent(const v1::ReadContentRequest& request) const;
 
-  void SendStarted(const AttemptKey& key, pid_t pid);
-  // Of an attempt that has a folder: told once it is on disk.
-  void ReportEnd(const AttemptKey& key, const AttemptEnd& end, const v1::FillProgress& progress);
-  void OnEndKept(const AttemptKey& key, const absl::Status& status);
-  // Of one that never was here: if it is forgotten, the next agentd knows as much.
-  void AnswerEnd(const AttemptKey& key, const AttemptEnd& end);
-  void AddEnd(EndReport report);
-  void SendEnd(const v1::AttemptEnded& ended);
   // Null if there is none of that name.
   DeviceState* FindState(absl::string_view device) const;
   std::vector<v1::Device> DescribeDevices(const ProcessTable& processes) const;
@@ -118,7 +126,7 @@ class AgentLoop : public AttachHandler, public TaskListener, public SessionHandl
   const AgentParts parts_;
   EventLoop& loop_;
   TaskSupervisor supervisor_;
-  EndReports ends_;
+  AttemptDesk desk_;
   MainJobControls controls_;
   LocalService* service_ = nullptr;
   SchedulerSession* session_ = nullptr;

@@ -1,98 +1,26 @@
 #include "agent/scheduler_session.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "common/log.h"
-#include "common/status_grpc.h"
-#include "proto/agent.grpc.pb.h"
 
 namespace pipefill {
 namespace {
 
-constexpr int kKeepaliveMs = 10'000;
-constexpr int kMessageBytesMax = 16 << 20;
 // A period that makes no sense is brought into this range.
 constexpr absl::Duration kReportPeriodMin = absl::Seconds(1);
 constexpr absl::Duration kReportPeriodMax = absl::Minutes(1);
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target) {
-  grpc::ChannelArguments arguments;
-  // A channel of its own per dial, so that the back-off is ours and not gRPC's.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Notices a peer that is gone without a word.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
-  // The messages of a session are small: see scheduler/server.cc.
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
-}
-
 }  // namespace
 
-// Callbacks come on gRPC's threads and only post. Starting reads and writes is the loop's business,
-// so a hold keeps the call alive until the loop has let go.
-class SchedulerSession::Stream
-    : public grpc::ClientBidiReactor<v1::AgentMessage, v1::AgentCommand> {
- public:
-  Stream(SchedulerSession& session, uint64_t id, const std::string& target)
-      : session_(session), id_(id), stub_(v1::AgentService::NewStub(MakeChannel(target))) {
-    stub_->async()->Session(&context_, this);
-    AddHold();
-    StartCall();
-  }
-  ~Stream() override {
-    Cancel();
-    LetGo();
-    done_.WaitForNotification();
-  }
-
-  void Read() { StartRead(&command_); }
-  void Write(v1::AgentMessage message) {
-    message_ = std::move(message);
-    StartWrite(&message_);
-  }
-  void Cancel() { context_.TryCancel(); }
-  // No reads and writes are started any more.
-  void LetGo() {
-    if (std::exchange(is_held_, false)) RemoveHold();
-  }
-
-  const v1::AgentCommand& command() const { return command_; }
-
-  void OnReadDone(bool ok) override {
-    session_.PostFor(id_, [session = &session_, ok] { session->OnRead(ok); });
-  }
-  void OnWriteDone(bool ok) override {
-    session_.PostFor(id_, [session = &session_, ok] { session->OnWritten(ok); });
-  }
-  void OnDone(const grpc::Status& status) override {
-    session_.PostFor(id_,
-                     [session = &session_, status = FromGrpc(status)] { session->OnDone(status); });
-    done_.Notify();  // last: the loop may destroy this at once
-  }
-
- private:
-  SchedulerSession& session_;
-  const uint64_t id_;
-  const std::unique_ptr<v1::AgentService::Stub> stub_;
-  grpc::ClientContext context_;
-  v1::AgentCommand command_;
-  v1::AgentMessage message_;
-  bool is_held_ = true;
-  absl::Notification done_;
-};
-
-SchedulerSession::SchedulerSession(EventLoop& loop, SessionOptions options,
-                                   std::function<double()> random, SessionHandler& handler)
-    : loop_(loop),
+SchedulerSession::SchedulerSession(const Surroundings& surroundings, SessionOptions options,
+                                   SessionHandler& handler)
+    : loop_(surroundings.loop),
+      dial_(surroundings.dial),
+      random_(surroundings.random),
       options_(std::move(options)),
-      random_(std::move(random)),
       handler_(handler),
       contact_(options_.contact) {}
 
@@ -101,10 +29,19 @@ SchedulerSession::~SchedulerSession() {
   stream_.reset();
 }
 
-void SchedulerSession::PostFor(uint64_t stream_id, std::function<void()> body) {
-  loop_.Post([this, stream_id, body = std::move(body)] {
-    if (stream_ != nullptr && stream_id == stream_id_) body();
-  });
+SchedulerStream::Listener SchedulerSession::ListenerFor(uint64_t stream_id) {
+  // News of a stream that is gone by then is dropped.
+  const auto post = [this, stream_id](std::function<void()> body) {
+    loop_.Post([this, stream_id, body = std::move(body)] {
+      if (stream_ != nullptr && stream_id == stream_id_) body();
+    });
+  };
+  return {.on_read = [this, post](bool ok) { post([this, ok] { OnRead(ok); }); },
+          .on_written = [this, post](bool ok) { post([this, ok] { OnWritten(ok); }); },
+          .on_done =
+              [this, post](const absl::Status& status) {
+                post([this, status] { OnDone(status); });
+              }};
 }
 
 void SchedulerSession::Start() {
@@ -122,7 +59,8 @@ void SchedulerSession::Dial() {
   state_ = State::kDialling;
   is_writing_ = false;
   waiting_.clear();
-  stream_ = std::make_unique<Stream>(*this, ++stream_id_, options_.target);
+  ++stream_id_;
+  stream_ = dial_(ListenerFor(stream_id_));
   v1::AgentMessage hello;
   *hello.mutable_hello() = handler_.MakeHello();
   waiting_.push_back(std::move(hello));

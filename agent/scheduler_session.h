@@ -6,8 +6,8 @@
 //                        +------ back-off ------------------------------------- broken ----+
 //   any -- Stop --> kStopped
 //
-// gRPC calls back on its own threads; those only post to the loop, so everything else here belongs
-// to the loop. One write and one read are in flight at most.
+// The stream calls back on threads of its own; those calls only post to the loop, so everything
+// else here belongs to the loop. One write and one read are in flight at most.
 //
 // What waits to be sent is bounded: a newer report replaces one that still waits; of other messages
 // the oldest is dropped beyond the limit, and all of them when the stream breaks. Whoever needs a
@@ -27,13 +27,14 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "agent/scheduler_contact.h"
+#include "agent/scheduler_stream.h"
 #include "common/loop.h"
 #include "proto/agent.pb.h"
 
 namespace pipefill {
 
 struct SessionOptions {
-  std::string target;  // host:port
+  std::string target;  // for the log
   // From dialling to Welcome.
   absl::Duration welcome_within = absl::Seconds(10);
   size_t waiting_max = 1024;
@@ -55,11 +56,16 @@ class SessionHandler {
 
 class SchedulerSession {
  public:
-  // `random`: numbers in [0, 1). `loop` and `handler` outlive the session.
-  SchedulerSession(EventLoop& loop, SessionOptions options, std::function<double()> random,
+  struct Surroundings {
+    Loop& loop;  // outlives the session
+    DialScheduler dial;
+    std::function<double()> random;  // numbers in [0, 1)
+  };
+
+  // `handler` outlives the session.
+  SchedulerSession(const Surroundings& surroundings, SessionOptions options,
                    SessionHandler& handler);
-  // Waits until gRPC has let go of the stream: at once, since it is cancelled. REQUIRES: the loop
-  // does not run any more.
+  // REQUIRES: the loop does not run any more.
   ~SchedulerSession();
   SchedulerSession(const SchedulerSession&) = delete;
   SchedulerSession& operator=(const SchedulerSession&) = delete;
@@ -79,7 +85,6 @@ class SchedulerSession {
 
  private:
   enum class State { kIdle, kDialling, kConnected, kStopped };
-  class Stream;
 
   void Dial();
   void DialLater();
@@ -87,17 +92,17 @@ class SchedulerSession {
   void OnWritten(bool ok);
   void OnDone(const absl::Status& status);
   void WriteNext();
-  // Runs `body` on the loop, unless the stream it is about is gone by then.
-  void PostFor(uint64_t stream_id, std::function<void()> body);
+  SchedulerStream::Listener ListenerFor(uint64_t stream_id);
 
-  EventLoop& loop_;
-  const SessionOptions options_;
+  Loop& loop_;
+  const DialScheduler dial_;
   const std::function<double()> random_;
+  const SessionOptions options_;
   SessionHandler& handler_;
   SchedulerContact contact_;
   absl::Duration report_period_ = absl::Seconds(1);
   State state_ = State::kIdle;
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<SchedulerStream> stream_;
   uint64_t stream_id_ = 0;
   std::deque<v1::AgentMessage> waiting_;
   bool is_writing_ = false;

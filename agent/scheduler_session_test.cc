@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "agent/grpc_stream.h"
 #include "agent/tasks/loop_runner.h"
 #include "agent/testing/scripted_scheduler.h"
 
@@ -40,7 +41,9 @@ class SchedulerSessionTest : public ::testing::Test {
     options.contact.backoff_max = absl::Milliseconds(20);
     runner_.Do([&] {
       session_ = std::make_unique<SchedulerSession>(
-          runner_.loop(), options, [] { return 0.5; }, handler_);
+          SchedulerSession::Surroundings{
+              .loop = runner_.loop(), .dial = DialOverGrpc(target), .random = [] { return 0.5; }},
+          options, handler_);
       session_->Start();
     });
   }

@@ -1,17 +1,17 @@
 #include "scheduler/service/agent_service.h"
 
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/bounded_queue.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "common/status_grpc.h"
-#include "scheduler/convert/convert.h"
+#include "scheduler/service/agent_conversation.h"
 #include "scheduler/service/finish.h"
 
 namespace pipefill::scheduler {
@@ -34,7 +34,8 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
       : dependencies_(dependencies),
         agents_(agents),
         context_(context),
-        session_(dependencies.streams.Enter(this)) {}
+        session_(dependencies.streams.Enter(this)),
+        conversation_(session_) {}
 
   // --- AgentStream ---
 
@@ -52,8 +53,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
 
   void ReadNext() override {
     absl::MutexLock lock(&mutex_);
-    // The loop has dealt with it; of these two the node counts as heard.
-    if (report_sent_ns_.has_value()) heard_sent_ns_ = *report_sent_ns_;
+    conversation_.OnDealtWith();
     if (!end_status_.has_value()) StartRead(&incoming_);
   }
 
@@ -98,7 +98,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
  private:
   // Deals with `incoming_`, and has the next message read.
   absl::Status Receive() {
-    if (!node_.empty() && incoming_.has_content_reply()) {
+    if (incoming_.has_content_reply() && HasHello()) {
       RelayContent();
       ReadNext();
       return absl::OkStatus();
@@ -106,44 +106,20 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     AgentSaid said{session_, {}, [&streams = dependencies_.streams, session = session_] {
                      streams.ReadNext(session);
                    }};
-    if (node_.empty()) {
-      if (!incoming_.has_hello())
-        return absl::InvalidArgumentError("the first message is no hello");
-      ASSIGN_OR_RETURN(AgentRegistered hello, ReadHello(incoming_.hello(), session_));
-      node_ = hello.node;
-      said.message = std::move(hello);
-      // The loop sends nothing here before it has dealt with the hello.
-      absl::MutexLock lock(&mutex_);
-      heard_sent_ns_ = incoming_.sent_ns();
-    } else {
-      RETURN_IF_ERROR(ReadMessage(&said));
-    }
-    report_sent_ns_ = std::nullopt;
-    if (incoming_.has_report()) report_sent_ns_ = incoming_.sent_ns();
+    ASSIGN_OR_RETURN(said.message, Take());
     // Seconds may pass until the next one, on thousands of streams.
     incoming_.Clear();
     return dependencies_.loop.Post(std::move(said));
   }
 
-  absl::Status ReadMessage(AgentSaid* said) {
-    switch (incoming_.message_case()) {
-      case v1::AgentMessage::kReport: {
-        ASSIGN_OR_RETURN(said->message, ReadReport(incoming_.report(), node_, session_));
-        return absl::OkStatus();
-      }
-      case v1::AgentMessage::kAttemptStarted:
-        said->message = AttemptStarted{FromProto(incoming_.attempt_started().key())};
-        return absl::OkStatus();
-      case v1::AgentMessage::kAttemptEnded:
-        said->message = ReadEnded(incoming_.attempt_ended());
-        return absl::OkStatus();
-      case v1::AgentMessage::kHello:
-        return absl::InvalidArgumentError("a second hello on one stream; dial again instead");
-      case v1::AgentMessage::kContentReply:
-      case v1::AgentMessage::MESSAGE_NOT_SET:
-        break;
-    }
-    return absl::InvalidArgumentError("a message that this schedulerd does not know");
+  bool HasHello() {
+    absl::MutexLock lock(&mutex_);
+    return conversation_.has_hello();
+  }
+
+  absl::StatusOr<AgentConversation::Said> Take() {
+    absl::MutexLock lock(&mutex_);
+    return conversation_.Take(incoming_);
   }
 
   void RelayContent() {
@@ -163,7 +139,7 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
     std::optional<v1::AgentCommand> next = queue_.Pop();
     if (!next.has_value()) return;
     outgoing_ = *std::move(next);
-    outgoing_.set_heard_sent_ns(heard_sent_ns_);
+    outgoing_.set_heard_sent_ns(conversation_.heard_sent_ns());
     is_writing_ = true;
     StartWrite(&outgoing_);
   }
@@ -191,15 +167,12 @@ class Stream : public grpc::ServerBidiReactor<v1::AgentMessage, v1::AgentCommand
   const SessionId session_;
   // Used by reads only, of which there is one at a time.
   v1::AgentMessage incoming_;
-  std::string node_;  // empty = no hello yet
-  // Of the message that the loop deals with, if it is a report.
-  std::optional<int64_t> report_sent_ns_;
 
   // Reads and ends come from gRPC's threads, writes from the scheduler loop.
   absl::Mutex mutex_;
   BoundedQueue<v1::AgentCommand> queue_ ABSL_GUARDED_BY(mutex_){kCommandsMax, Overflow::kReject};
   v1::AgentCommand outgoing_ ABSL_GUARDED_BY(mutex_);
-  int64_t heard_sent_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  AgentConversation conversation_ ABSL_GUARDED_BY(mutex_);
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> end_status_ ABSL_GUARDED_BY(mutex_);
   bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
