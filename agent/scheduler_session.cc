@@ -91,8 +91,10 @@ void SchedulerSession::OnRead(bool ok) {
   // One that tells nothing counts from its arrival.
   const Instant confirmed =
       command.heard_sent_ns() <= 0 ? now : Instant::FromNs(command.heard_sent_ns());
-  contact_.OnMessage(confirmed, now);
   if (state_ == State::kStopped) return;
+  // With the first words of a new stream the gates stay shut: what must not run on is named before
+  // the Welcome, but not in the first of them.
+  if (state_ == State::kConnected) contact_.OnMessage(confirmed, now);
   if (command.has_welcome()) {
     contact_.OnWelcome(absl::Nanoseconds(command.welcome().lease_ns()), confirmed, now);
     report_period_ = std::clamp(absl::Nanoseconds(command.welcome().report_period_ns()),

@@ -4,11 +4,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "agent/grpc_stream.h"
 #include "agent/tasks/loop_runner.h"
 #include "agent/testing/scripted_scheduler.h"
+#include "common/virtual_time.h"
 
 namespace pipefill {
 namespace {
@@ -229,6 +231,81 @@ TEST_F(SchedulerSessionTest, DropsTheOldestBeyondTheLimit) {
   ASSERT_TRUE(scheduler.WaitFor(last).has_value());
   // One in flight, two that waited.
   EXPECT_EQ(scheduler.Count([](const v1::AgentMessage& m) { return m.has_attempt_started(); }), 3u);
+}
+
+// A stream of which the test is the other end.
+class FakeStream : public SchedulerStream {
+ public:
+  explicit FakeStream(Listener listener) : listener_(std::move(listener)) {}
+  void Read() override { is_reading_ = true; }
+  void Write(v1::AgentMessage) override { listener_.on_written(true); }
+  void Cancel() override {}
+  void LetGo() override { listener_.on_done(absl::UnavailableError("broken")); }
+  const v1::AgentCommand& command() const override { return command_; }
+
+  void Say(const v1::AgentCommand& command) {
+    ASSERT_TRUE(std::exchange(is_reading_, false));
+    command_ = command;
+    listener_.on_read(true);
+  }
+  void Break() { listener_.on_read(false); }
+
+ private:
+  const Listener listener_;
+  v1::AgentCommand command_;
+  bool is_reading_ = false;
+};
+
+class SchedulerSessionLeaseTest : public ::testing::Test {
+ protected:
+  SchedulerSessionLeaseTest()
+      : session_({.loop = time_,
+                  .dial =
+                      [this](SchedulerStream::Listener listener) {
+                        auto stream = std::make_unique<FakeStream>(std::move(listener));
+                        stream_ = stream.get();
+                        return stream;
+                      },
+                  .random = [] { return 0.5; }},
+                 {.target = "test", .contact = {}}, handler_) {
+    session_.Start();
+    Pass(absl::ZeroDuration());
+  }
+  void Pass(absl::Duration duration) { time_.AdvanceBy(duration); }
+  // Schedulerd has heard all that was said so far.
+  void Say(v1::AgentCommand command) {
+    command.set_heard_sent_ns(time_.Now().ns());
+    stream_->Say(command);
+    Pass(absl::ZeroDuration());
+  }
+  void Welcome() {
+    v1::AgentCommand welcome;
+    welcome.mutable_welcome()->set_lease_ns(absl::ToInt64Nanoseconds(kLease));
+    Say(welcome);
+  }
+  bool is_silent() const { return session_.contact().is_silent(time_.Now()); }
+
+  static constexpr absl::Duration kLease = absl::Seconds(10);
+  VirtualTime time_;
+  CountingHandler handler_;
+  FakeStream* stream_ = nullptr;
+  SchedulerSession session_;
+};
+
+// Between the settings and the Welcome comes what must be stopped, for it runs elsewhere by now.
+TEST_F(SchedulerSessionLeaseTest, NoWordOfANewStreamBeforeItsWelcomeEndsTheSilence) {
+  Welcome();
+  EXPECT_FALSE(is_silent());
+  stream_->Break();
+  Pass(2 * kLease);
+  EXPECT_TRUE(is_silent());
+  v1::AgentCommand settings;
+  settings.mutable_main_job_settings()->set_main_job("gpt");
+  Say(settings);
+  EXPECT_TRUE(handler_.last_command.has_main_job_settings());
+  EXPECT_TRUE(is_silent());
+  Welcome();
+  EXPECT_FALSE(is_silent());
 }
 
 }  // namespace

@@ -48,6 +48,8 @@ void TenantTable::AddLiveUse(const std::string& tenant, int64_t change_ns) {
 
 void TenantTable::AddUse(const std::string& tenant, int64_t used_ns, absl::Time wall) {
   Account& account = accounts_[tenant];
+  // Nothing grows old: a snapshot, which leaves such accounts out, must not make a difference.
+  if (account.used_ns == 0) account.at = wall;
   account.used_ns = UsedNs(account, wall) + static_cast<double>(used_ns);
   account.at = std::max(account.at, wall);
 }

@@ -48,6 +48,20 @@ TEST(TenantTableTest, UseCountsHalfAfterAHalfLifeAndLiveUseInFull) {
   EXPECT_DOUBLE_EQ(table.Snapshot(Wall(50)).at("a").used_seconds, 8);
 }
 
+// Snapshots leave it out, so nothing may hang on when it was.
+TEST(TenantTableTest, WhoHasUsedNothingIsAsIfNeverSeen) {
+  TenantTable table({}, absl::Seconds(100));
+  table.AddUse("a", 0, Wall(1'000));
+  EXPECT_TRUE(table.Used().empty());
+  TenantTable restored({}, absl::Seconds(100));
+  // The wall clock has been set back.
+  for (TenantTable* each : {&table, &restored}) {
+    each->AddUse("a", 4'000'000'000, Wall(0));
+    each->AddUse("a", 0, Wall(100));
+  }
+  EXPECT_EQ(table.Used(), restored.Used());
+}
+
 TEST(TenantTableTest, SnapshotCarriesTheLimits) {
   TenantTable table({{.name = "a", .weight = 3, .resident_max = 4, .may_borrow = true}},
                     absl::Hours(1));

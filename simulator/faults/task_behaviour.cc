@@ -1,0 +1,28 @@
+#include "simulator/faults/task_behaviour.h"
+
+#include "simulator/faults/draw.h"
+
+namespace pipefill::simulator {
+
+TaskBehaviour DrawBehaviour(uint64_t seed, JobId job, AttemptNumber attempt) {
+  // Large odd numbers keep neighbours apart.
+  Draw draw(seed + static_cast<uint64_t>(job.value()) * 0x9E3779B97F4A7C15 +
+            static_cast<uint64_t>(attempt.value()) * 0xC2B2AE3D27D4EB4F);
+  TaskBehaviour behaviour;
+  behaviour.start_delay = draw.Between(absl::Milliseconds(1), absl::Milliseconds(400));
+  behaviour.attach_delay = draw.Between(absl::Milliseconds(1), absl::Seconds(2));
+  behaviour.work = draw.Between(absl::Milliseconds(10), absl::Seconds(40));
+  behaviour.save = draw.Between(absl::Milliseconds(1), absl::Seconds(4));
+  behaviour.exit_code = draw.Chance(0.15) ? 1 : 0;
+  behaviour.is_launchable = !draw.Chance(0.03);
+  behaviour.is_refused = draw.Chance(0.03);
+  behaviour.never_attaches = draw.Chance(0.1);
+  behaviour.ignores_terminate = draw.Chance(0.1);
+  behaviour.ignores_ask = draw.Chance(0.1);
+  behaviour.grows = draw.Chance(0.05);
+  behaviour.overstays = draw.Chance(0.05);
+  behaviour.outlives_limit = draw.Chance(0.1);
+  return behaviour;
+}
+
+}  // namespace pipefill::simulator
