@@ -170,11 +170,11 @@ AttachAnswer AgentLoop::OnAttachTask(const Peer& peer, const TaskRequest& reques
   const AttemptSpec* spec = supervisor_.Find(key);
   // Tasks run as agentd's user; others have no business with their pages.
   const bool is_our_user = peer.uid == geteuid() || peer.uid == 0;
-  if (spec == nullptr || !is_our_user) {
+  if (spec == nullptr || !is_our_user || supervisor_.IsStopping(key)) {
     return Refusal{
         .code = AttachCode::kUnknown,
         .text = absl::StrCat("attach: job ", key.job.value(), " attempt ", key.attempt.value(),
-                             " is not running here, or its fence is stale")};
+                             " is not running here, is being stopped, or its fence is stale")};
   }
   DeviceState& state = *FindState(spec->device);
   // It may be here before the news of its start.

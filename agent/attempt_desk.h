@@ -1,7 +1,8 @@
 // Where schedulerd and the attempts of this node meet: what schedulerd wants started and stopped,
 // and the news of it, told until schedulerd has it.
 //
-//   Launch, Stop --> host (starts and stops) --> started, ended --> on disk --> told ... acknowledged
+//   Launch, Stop --> host (starts and stops) --> started, ended --> on disk --> told ...
+//   acknowledged
 //
 // Commands may come twice, late, and for attempts that never were here; each is answered.
 //

@@ -38,10 +38,8 @@ SchedulerStream::Listener SchedulerSession::ListenerFor(uint64_t stream_id) {
   };
   return {.on_read = [this, post](bool ok) { post([this, ok] { OnRead(ok); }); },
           .on_written = [this, post](bool ok) { post([this, ok] { OnWritten(ok); }); },
-          .on_done =
-              [this, post](const absl::Status& status) {
-                post([this, status] { OnDone(status); });
-              }};
+          .on_done = [this, post](
+                         const absl::Status& status) { post([this, status] { OnDone(status); }); }};
 }
 
 void SchedulerSession::Start() {

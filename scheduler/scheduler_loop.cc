@@ -136,7 +136,7 @@ absl::Status SchedulerLoop::MoveJob(const MoveRequest& request) {
   ASSIGN_OR_RETURN(const DeviceKey to,
                    ChooseMove(state_, {.job = request.job, .to = request.to}, time_.now));
   RETURN_IF_ERROR(Admit(MoveRequested{request.job, to}));
-  batch_.actions.push_back(ActionToMakeWay(state_, request.job));
+  Order(ActionToMakeWay(state_, request.job));
   return absl::OkStatus();
 }
 
@@ -165,7 +165,7 @@ absl::StatusOr<MainJobSettings> SchedulerLoop::Update(const MainJobChange& chang
   if (is_repeated) return updated.settings;
   RETURN_IF_ERROR(Admit(updated));
   for (Action& action : ActionsForMainJob(state_, change.main_job)) {
-    batch_.actions.push_back(std::move(action));
+    Order(std::move(action));
   }
   return updated.settings;
 }
@@ -244,7 +244,7 @@ absl::Status SchedulerLoop::Admit(const Event& event) {
 
 void SchedulerLoop::Carry(Decision decision) {
   for (const Event& event : decision.events) CHECK(Admit(event).ok());
-  for (Action& action : decision.actions) batch_.actions.push_back(std::move(action));
+  for (Action& action : decision.actions) Order(std::move(action));
 }
 
 bool SchedulerLoop::Commit() {
@@ -259,14 +259,25 @@ void SchedulerLoop::FinishBatch() {
   const Batch batch = std::exchange(batch_, Batch());
   if (batch.is_changed) Publish();
   for (const auto& [session, status] : batch.closings) dependencies_.agents.Close(session, status);
-  for (const Action& action : batch.actions) Send(action);
+  for (const auto& [session, action] : batch.actions) {
+    if (SessionOf(action) == session) dependencies_.agents.Send(session, action);
+  }
   for (const std::function<void()>& answer : batch.answers) answer();
 }
 
-void SchedulerLoop::Send(const Action& action) {
+std::optional<SessionId> SchedulerLoop::SessionOf(const Action& action) const {
   const Node* node = state_.nodes().Find(NodeOf(action));
-  if (node == nullptr || !node->session.has_value()) return;
-  dependencies_.agents.Send(*node->session, action);
+  return node == nullptr ? std::nullopt : node->session;
+}
+
+void SchedulerLoop::Order(Action action) {
+  const std::optional<SessionId> session = SessionOf(action);
+  if (session.has_value()) batch_.actions.emplace_back(*session, std::move(action));
+}
+
+void SchedulerLoop::Send(const Action& action) {
+  const std::optional<SessionId> session = SessionOf(action);
+  if (session.has_value()) dependencies_.agents.Send(*session, action);
 }
 
 void SchedulerLoop::Publish() {
@@ -341,7 +352,7 @@ void SchedulerLoop::Carry(const Plan& plan) {
       spdlog::warn("eviction_refused job={} why=\"{}\"", eviction.victim, admitted.message());
       continue;
     }
-    batch_.actions.push_back(ActionToMakeWay(state_, eviction.victim));
+    Order(ActionToMakeWay(state_, eviction.victim));
   }
   for (const Placement& placement : plan.placements) {
     const AttemptPlaced placed{state_.NextAttempt(placement.job), placement.device,
@@ -352,7 +363,7 @@ void SchedulerLoop::Carry(const Plan& plan) {
       spdlog::warn("placement_refused job={} why=\"{}\"", placement.job, admitted.message());
       continue;
     }
-    batch_.actions.push_back(ActionForPlacement(state_, placed));
+    Order(ActionForPlacement(state_, placed));
   }
   // What was just done does not call for another plan by itself.
   is_plan_stale_ = false;

@@ -91,7 +91,9 @@ class SchedulerLoop {
   // What one batch leads to, in the order in which it is carried out.
   struct Batch {
     std::vector<std::string> records;
-    std::vector<Action> actions;
+    // Each for the stream that its node had when it was decided: an agent that dials in meanwhile
+    // is told what it needs by its own hello, and must not hear what was meant for the one before.
+    std::vector<std::pair<SessionId, Action>> actions;
     std::vector<std::pair<SessionId, absl::Status>> closings;
     std::vector<std::function<void()>> answers;
     bool is_changed = false;
@@ -150,6 +152,11 @@ class SchedulerLoop {
   void RetryBatch();
   bool is_waiting() const { return is_halted_ || is_stalled_; }
   bool has_rare_reports() const { return limits_.report_period > limits_.keep_alive_period; }
+  // The stream of the action's node; nullopt if it is not connected.
+  std::optional<SessionId> SessionOf(const Action& action) const;
+  // Sent once the batch is durable.
+  void Order(Action action);
+  // At once.
   void Send(const Action& action);
   void Publish();
   StoreView CurrentStore() const;

@@ -38,6 +38,23 @@ TEST_F(SchedulerLoopTest, RepeatedEndIsAcknowledgedAndIgnored) {
   EXPECT_EQ(Get(1).phase, JobPhase::kSucceeded);
 }
 
+// Both hellos are in one batch, as after a long sync: what the first one led to is not told on the
+// stream of the second, which is told all it needs by its own.
+TEST_F(SchedulerLoopTest, WhatWasDecidedForAStreamIsNotToldOnTheNext) {
+  DialIn(1);
+  ASSERT_TRUE(Submit().ok());
+  agents_.sent_.clear();
+  const AgentRegistered again = HelloFrom("a", 2, {FilledDevice("a", "cpu0")});
+  const AgentRegistered once_more = HelloFrom("a", 3, {FilledDevice("a", "cpu0")});
+  ASSERT_TRUE(loop_->Post(AgentSaid{SessionId(2), again, nullptr}).ok());
+  ASSERT_TRUE(loop_->Post(StreamEnded{SessionId(2)}).ok());
+  ASSERT_TRUE(loop_->Post(AgentSaid{SessionId(3), once_more, nullptr}).ok());
+  time_->RunReady();
+  EXPECT_EQ(agents_.All<LaunchAttempt>().size(), 1U);
+  EXPECT_EQ(agents_.All<WelcomeAgent>().size(), 1U);
+  for (const auto& [session, action] : agents_.sent_) EXPECT_EQ(session, SessionId(3));
+}
+
 TEST_F(SchedulerLoopTest, SilentAgentIsGivenUpAndItsJobsGoOn) {
   DialIn(1);
   ASSERT_TRUE(Submit().ok());

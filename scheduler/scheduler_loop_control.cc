@@ -40,7 +40,7 @@ JobOutcome SchedulerLoop::Control(JobId id, JobVerb verb, const std::string& rea
   if (outcome.code != JobOutcome::Code::kDone) return outcome;
   CHECK(Admit(EventOf(verb, id, reason)).ok());
   if (verb == JobVerb::kHold || verb == JobVerb::kRelease) return outcome;
-  for (Action& action : ActionsForStop(state_, id)) batch_.actions.push_back(std::move(action));
+  for (Action& action : ActionsForStop(state_, id)) Order(std::move(action));
   return outcome;
 }
 
@@ -61,7 +61,7 @@ void SchedulerLoop::FailLateStarts() {
   for (JobId id : state_.waiting().LateStarts(time_.wall, kLateMax)) {
     // The end of one before it may have cancelled this one, which depends on it.
     if (!Admit(StartExpired{id}).ok()) continue;
-    for (Action& action : ActionsForStop(state_, id)) batch_.actions.push_back(std::move(action));
+    for (Action& action : ActionsForStop(state_, id)) Order(std::move(action));
   }
 }
 

@@ -64,6 +64,8 @@ TaskActions TaskMachine::OnLaunchFailed(std::string text, EndCause cause) {
 TaskActions TaskMachine::OnAttached() {
   const bool is_first_sign = phase_ == TaskPhase::kLaunching;
   has_page_ = true;
+  // It mapped its pages while it was told to stop.
+  if (phase_ == TaskPhase::kStopping) return AskOnce();
   if (!is_first_sign && phase_ != TaskPhase::kUnattached) return {};
   phase_ = TaskPhase::kAttached;
   return is_first_sign ? TaskActions{TaskAction::kReportStarted} : TaskActions();
@@ -80,7 +82,9 @@ TaskActions TaskMachine::OnStopRequested(const StopRequest& request, Instant now
   if (phase_ == TaskPhase::kStopping) {
     kill_at_ = std::min(kill_at_, now + request.grace);
     if (terminate_at_.has_value()) terminate_at_ = std::min(*terminate_at_, kill_at_);
-    return {};
+    // Its time was over, so nobody has asked it yet. Now it may run elsewhere as well, and no unit
+    // of it may start here, even if it heeds no signal.
+    return AskOnce();
   }
   if (phase_ == TaskPhase::kLaunching) return KillFor(request.cause, request.text, now);
 
@@ -90,7 +94,7 @@ TaskActions TaskMachine::OnStopRequested(const StopRequest& request, Instant now
     actions.push_back(TaskAction::kTerminate);
     terminate_at_ = std::nullopt;
   } else {
-    actions.push_back(TaskAction::kAskToStop);
+    for (const TaskAction action : AskOnce()) actions.push_back(action);
     terminate_at_ = now + request.grace / 2;
   }
   phase_ = TaskPhase::kStopping;
@@ -98,6 +102,11 @@ TaskActions TaskMachine::OnStopRequested(const StopRequest& request, Instant now
   stop_text_ = request.text;
   kill_at_ = now + request.grace;
   return actions;
+}
+
+TaskActions TaskMachine::AskOnce() {
+  if (!has_page_ || std::exchange(is_asked_, true)) return {};
+  return {TaskAction::kAskToStop};
 }
 
 TaskActions TaskMachine::OnMemoryUsed(int64_t bytes, Instant now) {

@@ -155,6 +155,8 @@ class TaskMachine {
  private:
   // Unattached, attached or frozen: the program runs and nobody has asked it to stop.
   bool is_running() const;
+  // Nothing without a page, or the second time.
+  TaskActions AskOnce();
   TaskActions KillFor(EndCause cause, std::string text, Instant now);
   void FollowUnit(const UnitView& unit, Instant now);
   // Why the task stands in the way; nothing if it does not.
@@ -172,6 +174,7 @@ class TaskMachine {
   std::string stop_text_;
   std::optional<Instant> terminate_at_;
   Instant kill_at_;
+  bool is_asked_ = false;
   // kFrozen.
   Instant frozen_since_;
   std::string freeze_reason_;

@@ -103,5 +103,27 @@ TEST_F(TaskRuntimeTest, TimeUnderTheAgentdBeforeCounts) {
   EXPECT_EQ(listener_.end->cause, EndCause::kMaxRuntime);
 }
 
+// It ignores SIGTERM, and its job is given up meanwhile: another attempt may work elsewhere.
+TEST(TaskMachineRuntimeTest, StopOfATaskWhoseTimeIsOverAsksItToo) {
+  TaskMachine machine({.memory_bytes = 1, .runtime_max = absl::Hours(2)});
+  machine.OnStarted();
+  machine.OnAttached();
+  EXPECT_THAT(machine.OnRuntimeSeen(absl::Hours(2), AtSecond(0)),
+              ElementsAre(TaskAction::kTerminate));
+  const StopRequest lost = {
+      .cause = EndCause::kLost, .grace = absl::Seconds(5), .text = "given up"};
+  EXPECT_THAT(machine.OnStopRequested(lost, AtSecond(1)), ElementsAre(TaskAction::kAskToStop));
+  EXPECT_THAT(machine.OnStopRequested(lost, AtSecond(1)), IsEmpty());
+}
+
+TEST(TaskMachineRuntimeTest, TaskThatGetsItsPageWhileItIsStoppedIsAsked) {
+  TaskMachine machine({.memory_bytes = 1});
+  machine.OnStarted();
+  EXPECT_THAT(machine.OnStopRequested({.grace = absl::Seconds(5)}, AtSecond(0)),
+              ElementsAre(TaskAction::kTerminate));
+  EXPECT_THAT(machine.OnAttached(), ElementsAre(TaskAction::kAskToStop));
+  EXPECT_EQ(machine.phase(), TaskPhase::kStopping);
+}
+
 }  // namespace
 }  // namespace pipefill

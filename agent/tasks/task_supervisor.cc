@@ -389,6 +389,11 @@ TaskUse TaskSupervisor::UseOf(const AttemptKey& key) const {
   return found == tasks_.end() ? TaskUse() : found->second->use;
 }
 
+bool TaskSupervisor::IsStopping(const AttemptKey& key) const {
+  const auto found = tasks_.find(key);
+  return found != tasks_.end() && found->second->machine.phase() == TaskPhase::kStopping;
+}
+
 pid_t TaskSupervisor::PidOf(const AttemptKey& key) const {
   const auto found = tasks_.find(key);
   if (found == tasks_.end() || found->second->process == nullptr) return 0;

@@ -137,6 +137,8 @@ class TaskSupervisor {
   bool is_empty() const { return tasks_.empty(); }
   // Zeroes if there is no such attempt.
   TaskUse UseOf(const AttemptKey& key) const;
+  // It was told to stop, or killed: it is not to get a gate any more.
+  bool IsStopping(const AttemptKey& key) const;
   // 0 if there is no such attempt or it has no process yet.
   pid_t PidOf(const AttemptKey& key) const;
   // Attempts of this device, and the sum of their memory caps.

@@ -98,6 +98,19 @@ TEST_F(TaskSupervisorTest, StopKillsTaskThatIgnoresTermination) {
   EXPECT_EQ(listener_.end->signal, SIGKILL);
 }
 
+// So that it gets no gate then.
+TEST_F(TaskSupervisorTest, TaskIsStoppingFromItsStopToItsEnd) {
+  Launch(SpecFor({"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"}));
+  ASSERT_TRUE(WaitForOutput("ready"));
+  const AttemptKey key = SpecFor({}).key;
+  runner_.Do([&] { EXPECT_FALSE(supervisor_->IsStopping(key)); });
+  Stop(absl::Seconds(20));
+  runner_.Do([&] { EXPECT_TRUE(supervisor_->IsStopping(key)); });
+  Stop(absl::ZeroDuration());
+  ASSERT_TRUE(WaitForEnd());
+  runner_.Do([&] { EXPECT_FALSE(supervisor_->IsStopping(key)); });
+}
+
 TEST_F(TaskSupervisorTest, AsksAttachedTaskOverItsConnectionFirst) {
   Launch(SpecFor({"sleep", "60"}));
   ASSERT_TRUE(runner_.RunUntil([this] { return listener_.started_pid != 0; }));

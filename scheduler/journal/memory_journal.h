@@ -32,6 +32,8 @@ class MemoryJournal : public Journal {
 
   // As if the newest `count` had vanished.
   void LoseNewest(size_t count) { records_.resize(records_.size() - count); }
+  // And the mark that tells that there were more.
+  void LoseMark() { high_water_ = last_sequence(); }
 
   // Those that are not removed.
   const std::vector<std::string>& records() const { return records_; }

@@ -28,34 +28,33 @@ struct Input {
 std::optional<Input> InputOf(const scheduler::ClusterState& state, const Event& event) {
   using Result = std::optional<Input>;
   return std::visit(
-      scheduler::Overloaded{
-          [](const scheduler::AttemptPlaced& placed) -> Result {
-            return Input{placed.attempt.job, JobInput::kPlaced};
-          },
-          [](const scheduler::AttemptStarted& started) -> Result {
-            return Input{started.attempt.job, JobInput::kStarted};
-          },
-          [&](const scheduler::AttemptEnded& ended) -> Result {
-            const auto job = state.FindJob(ended.attempt.job);
-            if (!job.ok()) return std::nullopt;
-            return Input{ended.attempt.job, scheduler::InputForEnd(**job, ended)};
-          },
-          [](const scheduler::CancelRequested& cancel) -> Result {
-            return Input{cancel.job, JobInput::kCancelRequested};
-          },
-          [](const scheduler::JobHeld& held) -> Result {
-            return Input{held.job, JobInput::kHeld};
-          },
-          [](const scheduler::JobReleased& released) -> Result {
-            return Input{released.job, JobInput::kReleased};
-          },
-          [](const scheduler::RequeueRequested& requeue) -> Result {
-            return Input{requeue.job, JobInput::kRequeueRequested};
-          },
-          [](const scheduler::StartExpired& expired) -> Result {
-            return Input{expired.job, JobInput::kStartExpired};
-          },
-          [](const auto&) -> Result { return std::nullopt; }},
+      scheduler::Overloaded{[](const scheduler::AttemptPlaced& placed) -> Result {
+                              return Input{placed.attempt.job, JobInput::kPlaced};
+                            },
+                            [](const scheduler::AttemptStarted& started) -> Result {
+                              return Input{started.attempt.job, JobInput::kStarted};
+                            },
+                            [&](const scheduler::AttemptEnded& ended) -> Result {
+                              const auto job = state.FindJob(ended.attempt.job);
+                              if (!job.ok()) return std::nullopt;
+                              return Input{ended.attempt.job, scheduler::InputForEnd(**job, ended)};
+                            },
+                            [](const scheduler::CancelRequested& cancel) -> Result {
+                              return Input{cancel.job, JobInput::kCancelRequested};
+                            },
+                            [](const scheduler::JobHeld& held) -> Result {
+                              return Input{held.job, JobInput::kHeld};
+                            },
+                            [](const scheduler::JobReleased& released) -> Result {
+                              return Input{released.job, JobInput::kReleased};
+                            },
+                            [](const scheduler::RequeueRequested& requeue) -> Result {
+                              return Input{requeue.job, JobInput::kRequeueRequested};
+                            },
+                            [](const scheduler::StartExpired& expired) -> Result {
+                              return Input{expired.job, JobInput::kStartExpired};
+                            },
+                            [](const auto&) -> Result { return std::nullopt; }},
       event);
 }
 
@@ -93,11 +92,12 @@ void Checker::OnRecords(const std::vector<std::string>& records) {
 
 void Checker::OnRecord(const std::string& record) {
   const absl::StatusOr<scheduler::DecodedRecord> decoded = scheduler::DecodeRecord(record);
-  if (!decoded.ok()) return Fail(absl::StrCat("a record cannot be read: ", decoded.status().message()));
+  if (!decoded.ok())
+    return Fail(absl::StrCat("a record cannot be read: ", decoded.status().message()));
   const Event& event = decoded->event;
   const std::optional<Input> input = InputOf(*state_, event);
-  Note(absl::StrCat("record ", event.index(), " job ",
-                    input.has_value() ? input->job.value() : 0, " bytes ", record.size()));
+  Note(absl::StrCat("record ", event.index(), " job ", input.has_value() ? input->job.value() : 0,
+                    " bytes ", record.size()));
   CheckIds(event);
   CheckResult(event);
   if (const absl::Status status = state_->CheckReplay(event); !status.ok()) {
@@ -156,8 +156,8 @@ void Checker::OnPublished(const scheduler::ClusterView& view) {
     return;
   }
   Fail(absl::StrCat("a view counts ", told.pending, " pending, ", told.running, " running, ",
-                    told.ended, " ended jobs; on disk are ", kept.pending, ", ", kept.running,
-                    ", ", kept.ended));
+                    told.ended, " ended jobs; on disk are ", kept.pending, ", ", kept.running, ", ",
+                    kept.ended));
 }
 
 void Checker::OnRecovered(scheduler::DurableState state) {
@@ -181,6 +181,10 @@ void Checker::OnRecovered(scheduler::DurableState state) {
       Fail(absl::StrCat("job ", job.value(), " was acknowledged, and is lost"));
     }
   }
+}
+
+void Checker::OnUnrecoverable(const absl::Status& status) {
+  Fail(absl::StrCat("schedulerd cannot begin: ", status.message()));
 }
 
 void Checker::OnBackup(const std::string& bytes) {

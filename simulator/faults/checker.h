@@ -49,6 +49,7 @@ class Checker : public StoreWatcher, public NodeWatcher {
   void OnRecords(const std::vector<std::string>& records) override;
   void OnPublished(const scheduler::ClusterView& view) override;
   void OnRecovered(scheduler::DurableState state) override;
+  void OnUnrecoverable(const absl::Status& status) override;
 
   // --- NodeWatcher ---
   void OnProcess(int node, const AttemptSpec& spec) override;

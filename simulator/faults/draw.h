@@ -27,7 +27,8 @@ class Draw {
     return low + static_cast<int64_t>(engine_() % span);
   }
   absl::Duration Between(absl::Duration low, absl::Duration high) {
-    return absl::Nanoseconds(Between(absl::ToInt64Nanoseconds(low), absl::ToInt64Nanoseconds(high)));
+    return absl::Nanoseconds(
+        Between(absl::ToInt64Nanoseconds(low), absl::ToInt64Nanoseconds(high)));
   }
   // For a source of its own, whose use changes nothing here.
   uint64_t Seed() { return engine_(); }

@@ -50,7 +50,8 @@ void Add(const FaultRunResult& result, uint64_t seed, Sum* sum) {
   sum->attempts += result.attempts;
   sum->moves.Add(result.moves);
   std::vector<std::string> violations = result.violations;
-  for (const std::string& move : result.moves.illegal()) violations.push_back("no legal move: " + move);
+  for (const std::string& move : result.moves.illegal())
+    violations.push_back("no legal move: " + move);
   if (violations.empty()) return;
   sum->failing.push_back({{"seed", seed}, {"violations", violations}});
   for (const std::string& violation : violations) {

@@ -71,15 +71,14 @@ class FaultRun {
         users_({world_, network_, scheduler_, checker_}, UserOptions()) {
     const uint64_t behaviour_seed = draw_.Seed();
     for (int i = 0; i < nodes_count_; ++i) {
-      nodes_.push_back(std::make_unique<SimNode>(
-          SimNode::Surroundings{world_, network_, checker_},
-          SimNode::Options{.index = i,
-                           .devices = kDevices,
-                           .seats = kSeats,
-                           .device_bytes = kDeviceBytes,
-                           .seed = draw_.Seed(),
-                           .behaviour_seed = behaviour_seed,
-                           .plant = options.plant}));
+      nodes_.push_back(std::make_unique<SimNode>(SimNode::Surroundings{world_, network_, checker_},
+                                                 SimNode::Options{.index = i,
+                                                                  .devices = kDevices,
+                                                                  .seats = kSeats,
+                                                                  .device_bytes = kDeviceBytes,
+                                                                  .seed = draw_.Seed(),
+                                                                  .behaviour_seed = behaviour_seed,
+                                                                  .plant = options.plant}));
     }
     nuisances_ = std::make_unique<Nuisances>(
         Nuisances::Surroundings{world_, network_, scheduler_, nodes_, checker_}, draw_.Seed());
@@ -145,8 +144,7 @@ class FaultRun {
 
   bool is_settled() const {
     const scheduler::JobCounts counts = checker_.state().counts();
-    return users_.is_answered() && counts.pending == 0 && counts.running == 0 &&
-           counts.arrays == 0;
+    return users_.is_answered() && counts.pending == 0 && counts.running == 0 && counts.arrays == 0;
   }
 
   void CheckJobs() {
@@ -154,8 +152,7 @@ class FaultRun {
     for (const scheduler::Job* job = jobs.FindAtOrAbove(JobId(1)); job != nullptr;
          job = jobs.FindAtOrAbove(JobId(job->id.value() + 1))) {
       if (scheduler::IsTerminal(job->phase)) continue;
-      checker_.Fail(absl::StrCat("job ", job->id.value(), " is ",
-                                 scheduler::PhaseName(job->phase),
+      checker_.Fail(absl::StrCat("job ", job->id.value(), " is ", scheduler::PhaseName(job->phase),
                                  ", long after all is well again"));
     }
   }

@@ -22,6 +22,13 @@ constexpr int kInputs = static_cast<int>(scheduler::kAllJobInputs.size());
 constexpr int kPhases = static_cast<int>(scheduler::kAllJobPhases.size());
 constexpr int kTasks = static_cast<int>(kTaskPhases.size());
 
+// Allowed, and never written down: somebody says a second time what is known.
+bool IsRepeat(JobPhase phase, JobInput input) {
+  if (input == JobInput::kStarted) return phase == JobPhase::kRunning;
+  if (input != JobInput::kCancelRequested) return false;
+  return phase == JobPhase::kStopping || phase == JobPhase::kCancelled;
+}
+
 std::string NameOf(const Moves::JobMove& move) {
   return absl::StrCat("job ", scheduler::PhaseName(move.first), " x input ",
                       static_cast<int>(move.second));
@@ -50,9 +57,8 @@ std::vector<Moves::JobMove> Moves::LegalJobMoves() {
   std::vector<JobMove> moves;
   for (const JobPhase phase : scheduler::kAllJobPhases) {
     for (const JobInput input : scheduler::kAllJobInputs) {
-      // A job that is cancelled already is left as it is: there is nothing to see.
-      if (phase == JobPhase::kCancelled) continue;
-      if (EdgeOf(phase, input) != scheduler::JobEdge::kNone) moves.emplace_back(phase, input);
+      if (EdgeOf(phase, input) == scheduler::JobEdge::kNone || IsRepeat(phase, input)) continue;
+      moves.emplace_back(phase, input);
     }
   }
   return moves;
@@ -60,7 +66,7 @@ std::vector<Moves::JobMove> Moves::LegalJobMoves() {
 
 std::vector<Moves::TaskMove> Moves::LegalTaskMoves() {
   using enum TaskPhase;
-  return {{kLaunching, kUnattached}, {kLaunching, kAttached}, {kLaunching, kStopping},
+  return {{kLaunching, kUnattached}, {kLaunching, kAttached},  {kLaunching, kStopping},
           {kLaunching, kEnded},      {kUnattached, kAttached}, {kUnattached, kFrozen},
           {kUnattached, kStopping},  {kUnattached, kEnded},    {kAttached, kUnattached},
           {kAttached, kFrozen},      {kAttached, kStopping},   {kAttached, kEnded},

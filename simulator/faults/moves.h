@@ -19,9 +19,7 @@ class Moves {
   using JobMove = std::pair<scheduler::JobPhase, scheduler::JobInput>;
   using TaskMove = std::pair<TaskPhase, TaskPhase>;
 
-  void OnJob(scheduler::JobPhase phase, scheduler::JobInput input) {
-    jobs_.emplace(phase, input);
-  }
+  void OnJob(scheduler::JobPhase phase, scheduler::JobInput input) { jobs_.emplace(phase, input); }
   void OnTask(TaskPhase before, TaskPhase after) {
     if (before != after) tasks_.emplace(before, after);
   }

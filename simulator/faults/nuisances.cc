@@ -16,23 +16,24 @@ constexpr absl::Duration kAwayMost = absl::Seconds(60);
 }  // namespace
 
 const std::vector<Nuisances::Kind>& Nuisances::AllKinds() {
-  static const auto* const kinds = new std::vector<Kind>{
-      {"kill schedulerd", &Nuisances::KillScheduler, 2},
-      {"schedulerd's disk fails", &Nuisances::BreakDisk, 1},
-      {"schedulerd's disk is full", &Nuisances::FillDisk, 1},
-      {"schedulerd's disk is slow", &Nuisances::SlowDisk, 1},
-      {"schedulerd hangs", &Nuisances::HangScheduler, 1},
-      {"a wall clock jumps", &Nuisances::JumpClock, 1},
-      {"kill agentd", &Nuisances::KillAgent, 3},
-      {"a node loses its power", &Nuisances::LosePower, 2},
-      {"agentd hangs", &Nuisances::HangAgent, 2},
-      {"a node's disk is slow", &Nuisances::SlowNodeDisk, 1},
-      {"partition", &Nuisances::Partition, 4},
-      {"the network flaps", &Nuisances::Flap, 1},
-      {"streams break", &Nuisances::BreakStreams, 2},
-      {"the network is slow", &Nuisances::SlowNetwork, 1},
-      {"the main job stops", &Nuisances::StopMainJob, 1},
-      {"a device is lost", &Nuisances::LoseDevice, 1}};
+  static const auto* const kinds =
+      new std::vector<Kind>{{"kill schedulerd", &Nuisances::KillScheduler, 2},
+                            {"schedulerd's disk fails", &Nuisances::BreakDisk, 1},
+                            {"schedulerd's disk is full", &Nuisances::FillDisk, 1},
+                            {"schedulerd's disk is slow", &Nuisances::SlowDisk, 1},
+                            {"schedulerd hangs", &Nuisances::HangScheduler, 1},
+                            {"a wall clock jumps", &Nuisances::JumpClock, 1},
+                            {"kill agentd", &Nuisances::KillAgent, 3},
+                            {"a node loses its power", &Nuisances::LosePower, 2},
+                            {"agentd hangs", &Nuisances::HangAgent, 2},
+                            {"a task is killed", &Nuisances::KillTask, 2},
+                            {"a node's disk is slow", &Nuisances::SlowNodeDisk, 1},
+                            {"partition", &Nuisances::Partition, 4},
+                            {"the network flaps", &Nuisances::Flap, 1},
+                            {"streams break", &Nuisances::BreakStreams, 2},
+                            {"the network is slow", &Nuisances::SlowNetwork, 1},
+                            {"the main job stops", &Nuisances::StopMainJob, 1},
+                            {"a device is lost", &Nuisances::LoseDevice, 1}};
   return *kinds;
 }
 
@@ -90,7 +91,8 @@ void Nuisances::Calm() {
     network_.Clog(node, Way::kToAgent, false);
     nodes_[i]->SetMainJob(true);
     nodes_[i]->SetDiskSlowness(absl::ZeroDuration());
-    for (int device = 0; device < nodes_[i]->devices(); ++device) nodes_[i]->SetDevice(device, true);
+    for (int device = 0; device < nodes_[i]->devices(); ++device)
+      nodes_[i]->SetDevice(device, true);
     if (!nodes_[i]->is_up()) nodes_[i]->StartAgent();
   }
   StartScheduler();
@@ -125,7 +127,9 @@ void Nuisances::SlowDisk() {
   Then(kAwayMost, [this] { scheduler_.disk().slowness = absl::ZeroDuration(); });
 }
 
-void Nuisances::HangScheduler() { scheduler_.HangFor(draw_.Between(absl::ZeroDuration(), kDownMost)); }
+void Nuisances::HangScheduler() {
+  scheduler_.HangFor(draw_.Between(absl::ZeroDuration(), kDownMost));
+}
 
 void Nuisances::JumpClock() {
   MachineClock& clock = draw_.Chance(0.5) ? scheduler_.clock() : DrawNode().clock();
@@ -153,6 +157,8 @@ void Nuisances::LosePower() {
 void Nuisances::HangAgent() {
   DrawNode().HangAgentFor(draw_.Between(absl::ZeroDuration(), kAwayMost));
 }
+
+void Nuisances::KillTask() { DrawNode().KillTask(); }
 
 void Nuisances::SlowNodeDisk() {
   SimNode& node = DrawNode();
@@ -200,9 +206,9 @@ void Nuisances::Flap() {
 void Nuisances::BreakStreams() { network_.BreakStreams(static_cast<int>(DrawIndex())); }
 
 void Nuisances::SlowNetwork() {
-  network_.SetDelays(absl::Milliseconds(1), draw_.Between(absl::Milliseconds(10), absl::Seconds(6)));
-  Then(kAwayMost,
-       [this] { network_.SetDelays(absl::Microseconds(50), absl::Milliseconds(2)); });
+  network_.SetDelays(absl::Milliseconds(1),
+                     draw_.Between(absl::Milliseconds(10), absl::Seconds(6)));
+  Then(kAwayMost, [this] { network_.SetDelays(absl::Microseconds(50), absl::Milliseconds(2)); });
 }
 
 }  // namespace pipefill::simulator

@@ -65,6 +65,7 @@ class Nuisances {
   void KillAgent();
   void LosePower();
   void HangAgent();
+  void KillTask();
   void SlowNodeDisk();
   void Partition();
   void Flap();

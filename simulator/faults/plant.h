@@ -5,33 +5,28 @@
 #ifndef SIMULATOR_FAULTS_PLANT_H_
 #define SIMULATOR_FAULTS_PLANT_H_
 
-#include <array>
-
 namespace pipefill::simulator {
 
 enum class Plant {
   kNone,
-  // The disk says that records are kept, and at times loses them in a crash: jobs are lost.
+  // The disk says that records are kept, and loses some in a crash: jobs are lost, ids and fences
+  // come twice.
   kForgetfulDisk,
-  // The disk gives back, after a crash, what was there some records ago: ids and fences come twice.
-  kOldDisk,
   // The agents' gates stay open when the lease is over: two attempts of a job work.
   kEndlessLease,
-  // An agent that is started again knows nothing of its tasks, which go on: orphans.
+  // An agent that is started again knows nothing of its tasks, which go on: too many on a device.
   kForgetfulAgent,
-  // A node starts tasks beyond what it has told of its memory.
+  // An agent takes tasks for dead that it has sent a signal to: orphans.
+  kHastyAgent,
+  // An agent tells no end: jobs run for ever.
+  kSilentAgent,
+  // A node tells of more memory and seats than its devices have.
   kGreedyNode,
-  // schedulerd's conversation with agents has Stop lost: a cancelled job never ends.
-  kDeafNode,
   // Gates do not close as users pause a main job.
   kDeafGates,
   // Chance from outside of the seed.
   kTrueChance,
 };
-inline constexpr std::array kAllPlants = {
-    Plant::kForgetfulDisk,  Plant::kOldDisk,    Plant::kEndlessLease,
-    Plant::kForgetfulAgent, Plant::kGreedyNode, Plant::kDeafNode,
-    Plant::kDeafGates,      Plant::kTrueChance};
 
 }  // namespace pipefill::simulator
 

@@ -212,9 +212,8 @@ void SimNetwork::BreakStreams(int node) {
   for (const StreamId id : StreamsOf(node)) {
     // What is on its way is lost; each side finds out by itself.
     for (auto& queue : streams_.at(id).queues) queue.clear();
-    world_.PostAt(world_.Now() + DrawDelay(), [this, id] {
-      GiveUpAgent(id, absl::UnavailableError("connection reset"));
-    });
+    world_.PostAt(world_.Now() + DrawDelay(),
+                  [this, id] { GiveUpAgent(id, absl::UnavailableError("connection reset")); });
     world_.PostAt(world_.Now() + DrawDelay(), [this, id] { LoseAtServer(id); });
   }
 }

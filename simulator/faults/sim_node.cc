@@ -20,6 +20,7 @@ constexpr absl::Duration kWatchPeriod = absl::Milliseconds(200);
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 // After which gates close by themselves, see client/fill.
 constexpr absl::Duration kHeartbeatStale = absl::Seconds(1);
+constexpr absl::Duration kGateLostMost = absl::Seconds(10);
 constexpr absl::Duration kReattachMost = absl::Seconds(1);
 constexpr absl::Duration kSyncMost = absl::Milliseconds(20);
 constexpr absl::Duration kSignalTakes = absl::Milliseconds(20);
@@ -172,11 +173,9 @@ void SimNode::StartTask(const AttemptSpec& spec) {
       return machine.OnLaunchFailed("cannot be started", cause);
     });
   }
-  const bool is_endless =
-      behaviour.outlives_limit && spec.max_runtime != absl::InfiniteDuration();
-  tasks_[key] = {.spec = spec,
-                 .behaviour = behaviour,
-                 .work_left = is_endless ? kFarAway : behaviour.work};
+  const bool is_endless = behaviour.outlives_limit && spec.max_runtime != absl::InfiniteDuration();
+  tasks_[key] = {
+      .spec = spec, .behaviour = behaviour, .work_left = is_endless ? kFarAway : behaviour.work};
   watcher_.OnProcess(options_.index, spec);
   world_.PostAt(world_.Now() + behaviour.start_delay, [this, key] { BeginProcess(key); });
 }
@@ -185,9 +184,8 @@ bool SimNode::StopTask(const AttemptKey& key, const StopRequest& request) {
   if (!agent_->held.contains(key)) return false;
   Record& record = disk_.at(key);
   if (!record.stop.has_value()) record.stop = request;
-  Feed(key, [&](TaskMachine& machine) {
-    return machine.OnStopRequested(request, agent_->loop.Now());
-  });
+  Feed(key,
+       [&](TaskMachine& machine) { return machine.OnStopRequested(request, agent_->loop.Now()); });
   return true;
 }
 
@@ -243,7 +241,6 @@ void SimNode::OnCommand(const v1::AgentCommand& command) {
     case v1::AgentCommand::kLaunch:
       return agent_->desk.Launch(command.launch());
     case v1::AgentCommand::kStop:
-      if (options_.plant == Plant::kDeafNode) return;
       return agent_->desk.Stop(command.stop());
     case v1::AgentCommand::kEndAcknowledged:
       return agent_->desk.OnEndAcknowledged(command.end_acknowledged());
@@ -288,9 +285,9 @@ void SimNode::InheritOne(Record& record) {
   TaskLimits limits;
   limits.memory_bytes = record.spec.memory_bytes;
   limits.runtime_max = record.spec.max_runtime;
-  agent_->held.emplace(key, Agent::Held{.spec = record.spec,
-                                        .machine = TaskMachine(limits),
-                                        .since = agent_->loop.Now()});
+  agent_->held.emplace(
+      key, Agent::Held{
+               .spec = record.spec, .machine = TaskMachine(limits), .since = agent_->loop.Now()});
   task->second.is_frozen = false;
   Feed(key, [](TaskMachine& machine) { return machine.OnStarted(); });
   if (task->second.is_attached) {
@@ -301,9 +298,8 @@ void SimNode::InheritOne(Record& record) {
   if (!record.stop.has_value()) return;
   StopRequest stop = *record.stop;
   stop.grace = kInheritedGrace;
-  Feed(key, [&](TaskMachine& machine) {
-    return machine.OnStopRequested(stop, agent_->loop.Now());
-  });
+  Feed(key,
+       [&](TaskMachine& machine) { return machine.OnStopRequested(stop, agent_->loop.Now()); });
 }
 
 void SimNode::Drain() {
@@ -333,13 +329,14 @@ void SimNode::WatchTask(const AttemptKey& key) {
       return machine.OnMemoryUsed(2 * task.spec.memory_bytes, now);
     });
   }
-  if (task.is_working && task.behaviour.overstays) {
+  if (task.is_attached && task.behaviour.overstays) {
     // One unit that never ends, and takes all the CPU time there is.
-    const UnitView unit = {.start = now + (task.working_since - world_.Now()),
-                           .is_in_its_bubble = false,
-                           .is_bubble_open = false,
-                           .has_main_job = has_main_job_,
-                           .task_cpu = world_.Now() - task.working_since};
+    const UnitView unit = {
+        .start = now + (task.working_since - world_.Now()),
+        .is_in_its_bubble = false,
+        .is_bubble_open = false,
+        .has_main_job = has_main_job_,
+        .task_cpu = task.is_working ? world_.Now() - task.working_since : absl::ZeroDuration()};
     Feed(key, [&](TaskMachine& machine) { return machine.OnUnitSeen(unit, now); });
   }
   Feed(key, [&](TaskMachine& machine) { return machine.OnTick(now); });
@@ -348,8 +345,7 @@ void SimNode::WatchTask(const AttemptKey& key) {
 void SimNode::Report() {
   if (!agent_->session.is_connected()) return;
   if (agent_->loop.Now() < agent_->report_due) return agent_->desk.ResendEnds();
-  agent_->report_due =
-      agent_->loop.Now() + (agent_->session.report_period() - kReportPeriod / 2);
+  agent_->report_due = agent_->loop.Now() + (agent_->session.report_period() - kReportPeriod / 2);
   v1::AgentMessage message;
   v1::AgentReport& report = *message.mutable_report();
   for (v1::Device& device : DescribeDevices()) *report.add_devices() = std::move(device);
@@ -399,7 +395,13 @@ void SimNode::Perform(const AttemptKey& key, const TaskActions& actions) {
         }
         break;
       case TaskAction::kKill:
-        if (task != nullptr) LeaveLater(key, kSignalTakes, {.signal = SIGKILL});
+        if (options_.plant == Plant::kHastyAgent) {
+          if (task != nullptr) task->is_leaving = true;
+          FeedLater(key,
+                    [](TaskMachine& machine) { return machine.OnExited({.signal = SIGKILL}); });
+        } else if (task != nullptr) {
+          LeaveLater(key, kSignalTakes, {.signal = SIGKILL});
+        }
         break;
       case TaskAction::kFreeze:
       case TaskAction::kThaw:
@@ -413,10 +415,13 @@ void SimNode::Perform(const AttemptKey& key, const TaskActions& actions) {
 }
 
 void SimNode::EndTask(const AttemptKey& key) {
-  const AttemptEnd end = agent_->held.at(key).machine.end();
+  AttemptEnd end = agent_->held.at(key).machine.end();
+  // What another agentd might say, of which this schedulerd must make something.
+  const TaskBehaviour behaviour = DrawBehaviour(options_.behaviour_seed, key.job, key.attempt);
+  if (behaviour.is_misreported) end.cause = EndCause::kCancelled;
   disk_.at(key).end = end;
   agent_->held.erase(key);
-  agent_->desk.OnEnded(key, end, {});
+  if (options_.plant != Plant::kSilentAgent) agent_->desk.OnEnded(key, end, {});
 }
 
 std::vector<v1::Device> SimNode::DescribeDevices() const {
@@ -456,7 +461,9 @@ void SimNode::BeginProcess(const AttemptKey& key) {
   if (found == tasks_.end()) return;
   Task& task = found->second;
   task.is_started = true;
-  if (is_up()) FeedLater(key, [](TaskMachine& machine) { return machine.OnStarted(); });
+  world_.PostAt(world_.Now() + task.behaviour.news_delay, [this, key] {
+    if (is_up()) FeedLater(key, [](TaskMachine& machine) { return machine.OnStarted(); });
+  });
   if (!task.behaviour.never_attaches) AttachLater(key, task.behaviour.attach_delay);
   UpdateWork();
 }
@@ -467,15 +474,41 @@ void SimNode::AttachLater(const AttemptKey& key, absl::Duration after) {
 
 void SimNode::Attach(const AttemptKey& key) {
   const auto found = tasks_.find(key);
+  if (found == tasks_.end() || found->second.is_attached || found->second.is_refused) return;
+  // Without agentd there is nobody at the socket, and one that hangs answers late.
+  if (is_up()) agent_->loop.Post([this, key] { OnAttachRequest(key); });
+  AttachLater(key, kReattachMost);
+}
+
+void SimNode::OnAttachRequest(const AttemptKey& key) {
+  const auto found = tasks_.find(key);
   if (found == tasks_.end() || found->second.is_attached) return;
-  // Without agentd there is nobody at the socket: it tries again.
-  if (!is_up()) return AttachLater(key, kReattachMost);
   const auto held = agent_->held.find(key);
   // One that is being stopped, or that this agentd does not know, is refused.
-  if (held == agent_->held.end() || held->second.machine.phase() == TaskPhase::kStopping) return;
+  found->second.is_refused =
+      held == agent_->held.end() || held->second.machine.phase() == TaskPhase::kStopping;
+  if (found->second.is_refused) return;
   found->second.is_attached = true;
-  FeedLater(key, [](TaskMachine& machine) { return machine.OnAttached(); });
+  Feed(key, [](TaskMachine& machine) { return machine.OnAttached(); });
   UpdateWork();
+  if (!found->second.behaviour.loses_gate) return;
+  world_.PostAt(world_.Now() + draw_.Between(absl::Milliseconds(1), kGateLostMost),
+                [this, key] { LoseGate(key); });
+}
+
+void SimNode::LoseGate(const AttemptKey& key) {
+  const auto found = tasks_.find(key);
+  if (found == tasks_.end() || !found->second.is_attached) return;
+  SetWorking(found->second, false);
+  found->second.is_attached = false;
+  if (is_up()) FeedLater(key, [](TaskMachine& machine) { return machine.OnDetached(); });
+  AttachLater(key, kReattachMost);
+}
+
+void SimNode::KillTask() {
+  if (tasks_.empty()) return;
+  const auto place = draw_.Between(0, static_cast<int64_t>(tasks_.size()) - 1);
+  ExitProcess(std::next(tasks_.begin(), place)->first, {.signal = SIGKILL});
 }
 
 void SimNode::LeaveLater(const AttemptKey& key, absl::Duration after, const ProcessExit& exit) {
@@ -522,8 +555,8 @@ void SimNode::SetWorking(Task& task, bool is_working) {
   if (is_working) {
     task.working_since = world_.Now();
     const ProcessExit exit = {.exit_code = task.behaviour.exit_code};
-    task.end_timer = world_.PostAt(world_.Now() + task.work_left,
-                                   [this, key, exit] { ExitProcess(key, exit); });
+    task.end_timer =
+        world_.PostAt(world_.Now() + task.work_left, [this, key, exit] { ExitProcess(key, exit); });
   } else {
     world_.Cancel(task.end_timer);
     task.work_left -= std::min(task.work_left, world_.Now() - task.working_since);

@@ -80,6 +80,8 @@ class SimNode : private AttemptHost, private SessionHandler {
   // The machine stands still and is started again, without agentd; what was not synced is gone.
   void LosePower();
   void HangAgentFor(absl::Duration duration);
+  // Somebody kills one of its tasks.
+  void KillTask();
   void SetMainJob(bool is_there);
   // The device is gone, or back.
   void SetDevice(int device, bool is_there);
@@ -112,7 +114,8 @@ class SimNode : private AttemptHost, private SessionHandler {
     bool is_started = false;   // its program runs
     bool is_attached = false;  // it has a gate
     bool is_frozen = false;
-    bool is_asked = false;     // to stop: its gate lets no unit start any more
+    bool is_refused = false;  // no gate for it
+    bool is_asked = false;    // to stop: its gate lets no unit start any more
     bool is_leaving = false;
     bool is_working = false;
     Instant working_since = {};
@@ -156,6 +159,8 @@ class SimNode : private AttemptHost, private SessionHandler {
   void BeginProcess(const AttemptKey& key);
   void AttachLater(const AttemptKey& key, absl::Duration after);
   void Attach(const AttemptKey& key);
+  void OnAttachRequest(const AttemptKey& key);
+  void LoseGate(const AttemptKey& key);
   void ExitProcess(const AttemptKey& key, const ProcessExit& exit);
   void LeaveLater(const AttemptKey& key, absl::Duration after, const ProcessExit& exit);
   // Brings all tasks in step with the gates.

@@ -138,7 +138,7 @@ void SimScheduler::Start() {
   const Instant now = world_.Now() + clock_.monotonic_ahead;
   absl::StatusOr<scheduler::Recovered> recovered =
       scheduler::RecoverStore(journal_, snapshots_, options_.cluster, now);
-  CHECK(recovered.ok());
+  if (!recovered.ok()) return watcher_.OnUnrecoverable(recovered.status());
   CHECK(scheduler::SetAsideDamaged(*recovered, snapshots_).ok());
   watcher_.OnRecovered(recovered->state.Durable());
   life_ = std::make_unique<Life>(*this, *std::move(recovered));
@@ -151,10 +151,11 @@ void SimScheduler::Kill() {
   network_.SetServer(nullptr);
   streams_.clear();
   life_ = nullptr;
-  if (options_.plant == Plant::kForgetfulDisk || options_.plant == Plant::kOldDisk) {
+  if (options_.plant == Plant::kForgetfulDisk) {
     const int64_t kept = journal_.last_sequence() - journal_.first_sequence() + 1;
     const int64_t lost = std::min<int64_t>(kept, draw_.Between(0, 20));
     journal_.LoseNewest(static_cast<size_t>(lost));
+    journal_.LoseMark();
   }
 }
 
@@ -204,7 +205,8 @@ void SimScheduler::TakeNext(StreamId id) {
   absl::StatusOr<scheduler::AgentConversation::Said> said = stream.conversation.Take(message);
   if (!said.ok()) return EndStream(id, said.status());
   stream.is_busy = true;
-  Post(scheduler::AgentSaid{stream.session, *std::move(said), [this, id] {
+  Post(scheduler::AgentSaid{stream.session, *std::move(said),
+                            [this, id] {
                               const auto it = streams_.find(id);
                               if (it == streams_.end()) return;
                               it->second.is_busy = false;
@@ -232,9 +234,8 @@ void SimScheduler::Send(scheduler::SessionId session, const scheduler::Action& a
   v1::AgentCommand command = ToCommand(action, options_.terms);
   command.set_heard_sent_ns(streams_.at(*stream).conversation.heard_sent_ns());
   // A process that waits for its disk sends nothing, and nothing ever if it dies there.
-  life_->loop.Post([this, id = *stream, command = std::move(command)] {
-    network_.SendToAgent(id, command);
-  });
+  life_->loop.Post(
+      [this, id = *stream, command = std::move(command)] { network_.SendToAgent(id, command); });
 }
 
 void SimScheduler::Close(scheduler::SessionId session, const absl::Status& status) {

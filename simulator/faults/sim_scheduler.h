@@ -45,6 +45,8 @@ class StoreWatcher {
   virtual void OnPublished(const scheduler::ClusterView& view) = 0;
   // A new schedulerd begins with this state.
   virtual void OnRecovered(scheduler::DurableState state) = 0;
+  // None can begin.
+  virtual void OnUnrecoverable(const absl::Status& status) = 0;
 };
 
 // What the disk of schedulerd does, apart from keeping things.
@@ -76,7 +78,7 @@ class SimScheduler : public StreamServer, private scheduler::AgentLink {
   SimScheduler(const Surroundings& surroundings, const Options& options);
   ~SimScheduler() override;
 
-  // REQUIRES: !is_up().
+  // Stays down if nothing can be recovered. REQUIRES: !is_up().
   void Start();
   // kill -9, in between two callbacks.
   void Kill();

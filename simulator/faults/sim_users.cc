@@ -114,11 +114,10 @@ void SimUsers::Submit(const Submission& submission) {
   // It holds itself while there is a next time.
   *ask = [this, submission, is_done, answer, weak = std::weak_ptr(ask)] {
     if (*is_done) return;
-    Ask(scheduler::SubmitRequest{
-        submission.key, submission.spec,
-        [this, answer](absl::StatusOr<scheduler::Submission> result) {
-          Answer([answer, result = std::move(result)] { answer(result); });
-        }});
+    Ask(scheduler::SubmitRequest{submission.key, submission.spec,
+                                 [this, answer](absl::StatusOr<scheduler::Submission> result) {
+                                   Answer([answer, result = std::move(result)] { answer(result); });
+                                 }});
     const auto self = weak.lock();
     world_.PostAt(world_.Now() + kAskAgain, [self] { (*self)(); });
   };

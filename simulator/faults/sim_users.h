@@ -31,8 +31,8 @@ class SimUsers {
   struct Options {
     uint64_t seed = 1;
     int64_t job_bytes_max = 0;
-    double loss = 0;              // of questions, and of answers
-    absl::Duration pause_most;    // between two wishes
+    double loss = 0;            // of questions, and of answers
+    absl::Duration pause_most;  // between two wishes
   };
 
   // All of `surroundings` outlive them.

@@ -26,7 +26,8 @@ std::vector<std::string> LinesOf(const std::string& bytes) {
               parsed.ParseFromArray(piece.data(), static_cast<int>(piece.size()));
               std::string job;
               for (const absl::string_view line : absl::StrSplit(parsed.DebugString(), '\n')) {
-                if (line.substr(0, 8) == "    id: ") job = absl::StrCat("job ", line.substr(8), " ");
+                if (line.substr(0, 8) == "    id: ")
+                  job = absl::StrCat("job ", line.substr(8), " ");
                 lines.push_back(absl::StrCat(job, line));
               }
               return absl::OkStatus();
@@ -52,7 +53,8 @@ std::string FirstDifference(const std::string& a, const std::string& b) {
   const std::vector<std::string> right = LinesOf(b);
   const size_t common = std::min(left.size(), right.size());
   const size_t place = static_cast<size_t>(
-      std::mismatch(left.begin(), left.begin() + static_cast<int64_t>(common), right.begin()).first -
+      std::mismatch(left.begin(), left.begin() + static_cast<int64_t>(common), right.begin())
+          .first -
       left.begin());
   const auto line = [place](const std::vector<std::string>& lines) {
     return place < lines.size() ? lines[place] : "(nothing more)";

@@ -10,8 +10,11 @@ TaskBehaviour DrawBehaviour(uint64_t seed, JobId job, AttemptNumber attempt) {
             static_cast<uint64_t>(attempt.value()) * 0xC2B2AE3D27D4EB4F);
   TaskBehaviour behaviour;
   behaviour.start_delay = draw.Between(absl::Milliseconds(1), absl::Milliseconds(400));
+  behaviour.news_delay = draw.Between(absl::ZeroDuration(), absl::Milliseconds(50));
   behaviour.attach_delay = draw.Between(absl::Milliseconds(1), absl::Seconds(2));
+  if (draw.Chance(0.1)) behaviour.attach_delay = absl::Milliseconds(1);
   behaviour.work = draw.Between(absl::Milliseconds(10), absl::Seconds(40));
+  if (draw.Chance(0.1)) behaviour.work = absl::Milliseconds(1);
   behaviour.save = draw.Between(absl::Milliseconds(1), absl::Seconds(4));
   behaviour.exit_code = draw.Chance(0.15) ? 1 : 0;
   behaviour.is_launchable = !draw.Chance(0.03);
@@ -22,6 +25,8 @@ TaskBehaviour DrawBehaviour(uint64_t seed, JobId job, AttemptNumber attempt) {
   behaviour.grows = draw.Chance(0.05);
   behaviour.overstays = draw.Chance(0.05);
   behaviour.outlives_limit = draw.Chance(0.1);
+  behaviour.loses_gate = draw.Chance(0.1);
+  behaviour.is_misreported = draw.Chance(0.02);
   return behaviour;
 }
 
