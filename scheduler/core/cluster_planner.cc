@@ -18,7 +18,10 @@ Plan ClusterPlanner::MakePlan(ClusterState* state, const EventTime& time) {
       if (snapshot.has_value()) planner_.SetDevice(*std::move(snapshot));
     }
   }
-  for (JobId id : changes.jobs) {
+  // Those with neighbouring ids lie near each other in memory.
+  std::vector<JobId> jobs(changes.jobs.begin(), changes.jobs.end());
+  std::sort(jobs.begin(), jobs.end());
+  for (JobId id : jobs) {
     std::optional<PendingJob> job = state->SnapshotPending(id, time);
     if (job.has_value()) {
       planner_.SetJob(*std::move(job));

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "planner/plan.h"
 #include "planner/policy.h"
 #include "planner/standing_planner.h"
@@ -43,7 +43,7 @@ class ClusterPlanner {
   void Follow(const ClusterState& state, const std::string& name, Instant now);
 
   StandingPlanner planner_;
-  absl::btree_map<std::string, KnownNode> nodes_;
+  absl::flat_hash_map<std::string, KnownNode> nodes_;
   NodeTimes times_;
 };
 

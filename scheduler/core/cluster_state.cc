@@ -25,13 +25,12 @@ int32_t ResidentOn(const std::vector<Device>& devices, const DeviceKey& key) {
 }
 
 // `resident`: tasks on its device.
-void MoveMarks(Instant now, int32_t resident, Attempt* attempt) {
-  const ProgressMark mark = {attempt->progress, now};
-  ProgressMark& newer = attempt->newer_mark;
-  if (resident != attempt->mark_resident) newer.at = std::nullopt;
-  attempt->mark_resident = resident;
-  if (newer.at.has_value() && now - *newer.at < kMarkEvery) return;
-  attempt->older_mark = newer.at.has_value() ? newer : mark;
+void MoveMarks(const ProgressMark& mark, int32_t resident, Pace* pace) {
+  ProgressMark& newer = pace->newer_mark;
+  if (resident != pace->mark_resident) newer.at = std::nullopt;
+  pace->mark_resident = resident;
+  if (newer.at.has_value() && *mark.at - *newer.at < kMarkEvery) return;
+  pace->older_mark = newer.at.has_value() ? newer : mark;
   newer = mark;
 }
 
@@ -158,9 +157,6 @@ std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTim
 DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant now) const {
   DeviceSnapshot snapshot = scheduler::SnapshotDevice(node, device, LiveAttemptsOf(node.name));
   snapshot.is_quarantined = refusals_.Find(node.name, now) != nullptr;
-  for (const ResidentTask& task : snapshot.residents) {
-    snapshot.load_seconds += SecondsLeft(*jobs_.Find(task.job)).value_or(0);
-  }
   const std::optional<MainRank>& rank = node.devices[device].main_rank;
   const bool is_paused = rank.has_value() && main_jobs_.SettingsOf(rank->main_job).is_paused;
   snapshot.room = RoomOf(node, snapshot.key);
@@ -199,8 +195,8 @@ std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
     const LiveAttempts& live = LiveAttemptsOf(name);
     for (const auto& [fence, until] : node->unaccounted) {
       if (now < until) continue;
-      auto it = live.find(fence);
-      if (it != live.end()) keys.push_back(it->second.key);
+      const LiveAttempt* attempt = live.Find(fence);
+      if (attempt != nullptr) keys.push_back(attempt->key);
     }
   }
   return keys;
@@ -278,7 +274,7 @@ void ClusterState::ApplyEvent(const EvictionRequested& event, const EventTime& t
 
 LiveAttempt& ClusterState::LiveEntryOf(const Job& job) {
   const Attempt& attempt = job.live_attempt();
-  return live_by_node_[attempt.device.node][attempt.fence];
+  return live_by_node_.at(attempt.device.node).At(attempt.device.name, attempt.fence);
 }
 
 void ClusterState::Leave(const Job& job) {
@@ -299,12 +295,12 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
   attempt.placed_at = time.wall;
   Move(job, JobInput::kPlaced, time);
   last_fence_ = event.attempt.fence;
-  live_by_node_[event.device.node][event.attempt.fence] = {
-      .key = event.attempt,
-      .device = event.device,
-      .memory_bytes = job.memory_bytes,
-      .priority = job.spec->priority,
-      .may_be_evicted = job.spec->is_evictable};
+  live_by_node_[event.device.node].Add({.key = event.attempt,
+                                        .device = event.device,
+                                        .memory_bytes = job.memory_bytes,
+                                        .priority = job.spec->priority,
+                                        .may_be_evicted = job.spec->is_evictable,
+                                        .seconds_left = SecondsLeft(job).value_or(0)});
   tenants_.AddResident(job.spec->tenant, 1);
   changes_.devices.insert(event.device);
 }
@@ -361,7 +357,7 @@ void ClusterState::ApplyEvent(const AttemptEnded& event, const EventTime& time) 
   changes_.devices.insert(attempt.device);
   nodes_.Account(attempt.device.node, attempt.fence);
   auto live = live_by_node_.find(attempt.device.node);
-  live->second.erase(attempt.fence);
+  live->second.Remove(attempt.device.name, attempt.fence);
   if (live->second.empty()) live_by_node_.erase(live);
 }
 
@@ -388,18 +384,19 @@ void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time)
   nodes_.Report(event, live, time.now);
   changes_.nodes.insert(node);
   for (const auto& [key, progress] : event.progress) {
-    auto it = live.find(key.fence);
-    if (it == live.end()) continue;
-    Job& job = jobs_.Edit(it->second.key.job);
+    const LiveAttempt* known = live.Find(key.fence);
+    if (known == nullptr) continue;
+    Job& job = jobs_.Edit(known->key.job);
     Attempt& attempt = job.attempts.back();
     tenants_.AddLiveUse(job.spec->tenant,
                         progress.unit_cpu_in_bubble_ns - attempt.progress.unit_cpu_in_bubble_ns);
     attempt.progress = progress;
-    const bool has_settled = attempt.settled.units >= kUnitsToSettle;
-    if (!has_settled && progress.units >= kUnitsToSettle) attempt.settled = progress;
     attempt.progress_at = time.now;
+    const bool has_settled = attempt.pace.has_value();
+    if (!has_settled && progress.units >= kUnitsToSettle) attempt.pace = Pace{.settled = progress};
     const int32_t resident = ResidentOn(event.devices, attempt.device);
-    if (attempt.settled.units > 0) MoveMarks(time.now, resident, &attempt);
+    if (attempt.pace.has_value()) MoveMarks({progress, time.now}, resident, &*attempt.pace);
+    LiveEntryOf(job).seconds_left = SecondsLeft(job).value_or(0);
   }
 }
 

@@ -165,7 +165,7 @@ absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) c
 absl::Status ClusterState::CheckEviction(const EvictionRequested& event, Instant now) const {
   const Job& victim = *jobs_.Find(event.victim.job);
   const LiveAttempt& live =
-      LiveAttemptsOf(victim.live_attempt().device.node).at(event.victim.fence);
+      *LiveAttemptsOf(victim.live_attempt().device.node).Find(event.victim.fence);
   if (MayEvict(jobs_.Find(event.beneficiary)->spec->priority, ResidentOf(live), now)) {
     return absl::OkStatus();
   }

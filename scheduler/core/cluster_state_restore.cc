@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/job_forecast.h"
+#include "scheduler/core/work_left.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -69,6 +70,10 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
   if (job.id <= jobs_.last_id()) return BadJob(job, "jobs are not in the order of their ids");
   RETURN_IF_ERROR(RestoreTies(job));
   RETURN_IF_ERROR(CheckAttempts(job));
+  if (HasLiveAttempt(job.phase) &&
+      LiveAttemptsOf(job.live_attempt().device.node).Find(job.live_attempt().fence) != nullptr) {
+    return BadJob(job, "its fence is that of another job");
+  }
   if (!job.key.empty() && !jobs_by_key_.emplace(job.key, job.id).second) {
     return BadJob(job, "its key is that of another job");
   }
@@ -78,7 +83,6 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
     changes_.jobs.insert(job.id);
   }
   if (job.ended_at.has_value()) ended_.emplace(*job.ended_at, job.id);
-  if (HasLiveAttempt(job.phase)) RestoreLive(job, now);
   if (job.not_before.has_value()) {
     const int32_t waits = std::max({job.failures, job.refusals, 1});
     job.not_before = now + BackOffAfter(waits, limits_.back_off);
@@ -88,6 +92,7 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
     job.profile = {.profile = std::make_shared<const FillProfile>(job.spec->profile)};
   }
   job.needs = NeedsOf(job.profile);
+  if (HasLiveAttempt(job.phase)) RestoreLive(job, now);
   if (!job.attempts.empty()) last_fence_ = std::max(last_fence_, job.attempts.back().fence);
   jobs_.Add(std::move(job));
   return absl::OkStatus();
@@ -96,15 +101,16 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
 void ClusterState::RestoreLive(const Job& job, Instant now) {
   const Attempt& attempt = job.live_attempt();
   const bool is_started = attempt.state == AttemptState::kRunning;
-  live_by_node_[attempt.device.node][attempt.fence] = {
-      .key = job.live_key(),
-      .device = attempt.device,
-      .memory_bytes = job.memory_bytes,
-      .is_started = is_started,
-      .priority = job.spec->priority,
-      .may_be_evicted = job.spec->is_evictable,
-      .evictable_at = is_started ? now + job.spec->min_runtime : Instant(),
-      .is_leaving = job.is_leaving()};
+  live_by_node_[attempt.device.node].Add(
+      {.key = job.live_key(),
+       .device = attempt.device,
+       .memory_bytes = job.memory_bytes,
+       .is_started = is_started,
+       .priority = job.spec->priority,
+       .may_be_evicted = job.spec->is_evictable,
+       .evictable_at = is_started ? now + job.spec->min_runtime : Instant(),
+       .is_leaving = job.is_leaving(),
+       .seconds_left = SecondsLeft(job).value_or(0)});
   tenants_.AddResident(job.spec->tenant, 1);
   changes_.nodes.insert(attempt.device.node);
 }

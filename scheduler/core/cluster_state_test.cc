@@ -261,6 +261,25 @@ TEST_F(ClusterStateTest, ProgressGoesToTheLiveAttempt) {
   EXPECT_EQ(Get(job).live_attempt().progress.units, 5);
 }
 
+TEST_F(ClusterStateTest, LoadOfDeviceIsTheWorkThatItsTasksHaveLeft) {
+  Register({FilledDevice("a", "cpu0")});
+  JobSpec spec = SpecThatNeeds(kMiB);
+  spec.profile = {.configurations = {LearnedConfiguration(1, 10'000'000, 0)},
+                  .samples_total = 1'000};
+  ASSERT_TRUE(Admit(JobSubmitted{JobId(1), "", spec}).ok());
+  const AttemptKey key = state_.NextAttempt(JobId(1));
+  ASSERT_TRUE(Admit(AttemptPlaced{key, {"a", "cpu0"}, "learned"}).ok());
+  const auto load_seconds = [&] {
+    return state_.SnapshotDevice({"a", "cpu0"}, AtSecond(0))->load_seconds;
+  };
+  EXPECT_DOUBLE_EQ(load_seconds(), 10);
+
+  AgentReported report = ReportFrom(1, {FilledDevice("a", "cpu0")});
+  report.progress = {{key, FillProgress{.units = 250}}};
+  ASSERT_TRUE(Admit(report).ok());
+  EXPECT_DOUBLE_EQ(load_seconds(), 7.5);
+}
+
 TEST_F(ClusterStateTest, FirstReportWithEnoughUnitsIsWhereTheAttemptSettled) {
   Register({FilledDevice("a", "cpu0")});
   const JobId job = Submit();
@@ -270,8 +289,8 @@ TEST_F(ClusterStateTest, FirstReportWithEnoughUnitsIsWhereTheAttemptSettled) {
     report.progress = {{key, FillProgress{.units = units, .unit_cpu_ns = 7 * units}}};
     ASSERT_TRUE(Admit(report).ok());
   }
-  EXPECT_EQ(Get(job).live_attempt().settled.units, kUnitsToSettle + 6);
-  EXPECT_EQ(Get(job).live_attempt().settled.unit_cpu_ns, 7 * (kUnitsToSettle + 6));
+  EXPECT_EQ(Get(job).live_attempt().pace->settled.units, kUnitsToSettle + 6);
+  EXPECT_EQ(Get(job).live_attempt().pace->settled.unit_cpu_ns, 7 * (kUnitsToSettle + 6));
   EXPECT_EQ(Get(job).live_attempt().progress.units, kUnitsToSettle + 50);
 }
 
@@ -285,8 +304,8 @@ TEST_F(ClusterStateTest, OlderMarkIsSomeSecondsOld) {
     ASSERT_TRUE(state_.Check(report, AtSecond(second)).ok());
     state_.Apply(report, TimeAt(second));
     const Attempt& attempt = Get(job).live_attempt();
-    ASSERT_TRUE(attempt.older_mark.at.has_value());
-    const absl::Duration age = attempt.progress_at - *attempt.older_mark.at;
+    ASSERT_TRUE(attempt.pace->older_mark.at.has_value());
+    const absl::Duration age = attempt.progress_at - *attempt.pace->older_mark.at;
     EXPECT_LE(age, 2 * kMarkEvery);
     if (second > 8) {
       EXPECT_GE(age, kMarkEvery);
@@ -306,7 +325,7 @@ TEST_F(ClusterStateTest, MarksBeginAnewWhenAnotherTaskComesToTheDevice) {
     ASSERT_TRUE(state_.Check(report, AtSecond(second)).ok());
     state_.Apply(report, TimeAt(second));
   }
-  EXPECT_EQ(Get(job).live_attempt().older_mark.at, AtSecond(12));
+  EXPECT_EQ(Get(job).live_attempt().pace->older_mark.at, AtSecond(12));
 }
 
 TEST_F(ClusterStateTest, SnapshotHoldsHeardNodesAndPendingJobsInOrder) {

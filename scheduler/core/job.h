@@ -25,6 +25,7 @@
 #include "scheduler/core/boxed.h"
 #include "scheduler/core/dependency.h"
 #include "scheduler/core/job_machine.h"
+#include "scheduler/core/progress.h"
 
 namespace pipefill::scheduler {
 
@@ -83,35 +84,6 @@ struct AttemptEnd {
   friend bool operator==(const AttemptEnd&, const AttemptEnd&) = default;
 };
 
-// What the units of an attempt have done, as the agent last reported it. Of an ended attempt units,
-// unit_cpu_ns and unit_estimate_ns are durable; nothing else is.
-struct FillProgress {
-  int64_t units = 0;
-  int64_t unit_cpu_ns = 0;
-  int64_t unit_cpu_in_bubble_ns = 0;
-  int64_t overrun_ns = 0;
-  int64_t bubbles_denied = 0;
-  int64_t unit_estimate_ns = 0;
-  int64_t memory_peak_bytes = 0;
-  int64_t task_cpu_ns = 0;
-  int64_t units_overrun = 0;
-  int64_t bubbles_skipped = 0;
-  int64_t overstays = 0;
-  int64_t freezes = 0;
-  std::string memory_guard = {};
-  std::string stopped_by = {};
-  std::string log_error = {};
-  int64_t processes_denied = 0;
-  int64_t checkpoints = 0;
-  int64_t checkpoint_failures = 0;
-  int64_t checkpoint_ns = 0;
-  int64_t checkpoint_unix_ns = 0;
-  std::string resumed_from = {};
-  int64_t pieces = 0;
-
-  friend bool operator==(const FillProgress&, const FillProgress&) = default;
-};
-
 // What a job goes by that may have been submitted without a profile; see ProfileBook.
 struct JobProfile {
   std::shared_ptr<const FillProfile> profile = std::make_shared<const FillProfile>();
@@ -127,13 +99,6 @@ struct JobProfile {
 
 enum class AttemptState { kStarting, kRunning, kEnded };
 
-struct ProgressMark {
-  FillProgress progress = {};
-  std::optional<Instant> at = std::nullopt;
-
-  friend bool operator==(const ProgressMark&, const ProgressMark&) = default;
-};
-
 struct Attempt {
   AttemptNumber number;
   Fence fence;
@@ -145,16 +110,8 @@ struct Attempt {
   std::optional<absl::Time> started_at;
   std::optional<absl::Time> ended_at;
   FillProgress progress;
-  // The first report with kUnitsToSettle units: the ones before it are slow, since memory is new
-  // and libraries set themselves up. Not durable.
-  FillProgress settled = {};
-  // The progress as it was some seconds ago: at least kMarkEvery before the last report, at most
-  // twice that once there are enough reports. Not durable.
-  // They begin anew when others come to its device or leave it.
-  ProgressMark older_mark = {};
-  ProgressMark newer_mark = {};
-  int32_t mark_resident = 0;  // tasks on its device since the marks began
-  Instant progress_at = {};   // when `progress` was reported
+  Instant progress_at = {};  // when `progress` was reported
+  Boxed<Pace> pace = {};     // once it has settled
   // It is being stopped, or was, to make room for that job.
   std::optional<JobId> evicted_for = std::nullopt;
   // It is being stopped, or was, since a user wants the job to wait again.
@@ -176,11 +133,6 @@ struct Wish {
 };
 // Of one job; the oldest ones are forgotten.
 inline constexpr size_t kWishesMax = 32;
-
-inline constexpr absl::Duration kMarkEvery = absl::Seconds(4);
-
-// Units of an attempt after which its times are what they will be.
-inline constexpr int64_t kUnitsToSettle = 64;
 
 struct Job {
   JobId id;

@@ -102,7 +102,7 @@ TEST_F(JobControlTest, RunningJobIsHeldOnceItWaitsAgain) {
   const AttemptKey key = Run();
   Apply(JobHeld{kJob, ""});
   EXPECT_EQ(Get().phase, JobPhase::kRunning);
-  EXPECT_FALSE(state_.LiveAttemptsOf("a").at(key.fence).is_leaving);
+  EXPECT_FALSE(state_.LiveAttemptsOf("a").Find(key.fence)->is_leaving);
   EXPECT_EQ(state_.counts().held, 0);
 
   Apply(EndOf(key, EndCause::kLost));
@@ -142,7 +142,7 @@ TEST_F(JobControlTest, NobodyIsEvictedForAHeldJob) {
 TEST_F(JobControlTest, RequeueStopsTheAttemptAndUsesUpNoRetry) {
   const AttemptKey key = Run();
   Apply(RequeueRequested{kJob, "new data"});
-  EXPECT_TRUE(state_.LiveAttemptsOf("a").at(key.fence).is_leaving);
+  EXPECT_TRUE(state_.LiveAttemptsOf("a").Find(key.fence)->is_leaving);
   const std::vector<Action> actions = ActionsForStop(state_, kJob);
   ASSERT_EQ(actions.size(), 1U);
   EXPECT_EQ(std::get<StopAttempt>(actions[0]).cause, EndCause::kLost);
@@ -152,7 +152,7 @@ TEST_F(JobControlTest, RequeueStopsTheAttemptAndUsesUpNoRetry) {
   EXPECT_EQ(Get().phase, JobPhase::kPending);
   EXPECT_EQ(Get().failures, 0);
   EXPECT_FALSE(Get().not_before.has_value());
-  EXPECT_FALSE(state_.LiveAttemptsOf("a").contains(key.fence));
+  EXPECT_EQ(state_.LiveAttemptsOf("a").Find(key.fence), nullptr);
   EXPECT_THAT(Planned(), ElementsAre(1));
 }
 

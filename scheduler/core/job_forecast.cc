@@ -90,12 +90,12 @@ struct Work {
 // Units and their time since the attempt has settled, if there are enough; else all of them.
 FillProgress TellingUnits(const Attempt& attempt) {
   FillProgress telling = attempt.progress;
-  if (attempt.settled.units == 0 || telling.units - attempt.settled.units < kUnitsMin) {
-    return telling;
-  }
-  telling.units -= attempt.settled.units;
-  telling.pieces -= attempt.settled.pieces;
-  telling.unit_cpu_ns -= attempt.settled.unit_cpu_ns;
+  if (!attempt.pace.has_value()) return telling;
+  const FillProgress& settled = attempt.pace->settled;
+  if (telling.units - settled.units < kUnitsMin) return telling;
+  telling.units -= settled.units;
+  telling.pieces -= settled.pieces;
+  telling.unit_cpu_ns -= settled.unit_cpu_ns;
   return telling;
 }
 
@@ -136,7 +136,8 @@ Work WorkOf(const Attempt& attempt, const Configuration* chosen) {
 
 // Samples per second in the last seconds; nullopt while that is not known.
 std::optional<double> RecentRate(const Attempt& attempt, const Configuration* chosen) {
-  const ProgressMark& mark = attempt.older_mark;
+  if (!attempt.pace.has_value()) return std::nullopt;
+  const ProgressMark& mark = attempt.pace->older_mark;
   if (!mark.at.has_value() || attempt.progress_at - *mark.at < kMarkEvery) return std::nullopt;
   const auto units = static_cast<double>(attempt.progress.units - mark.progress.units);
   const auto pieces = static_cast<double>(attempt.progress.pieces - mark.progress.pieces);

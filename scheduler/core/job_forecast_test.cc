@@ -126,22 +126,22 @@ TEST_F(JobForecastTest, IsCorrectedByWhatCameAboutInTheLastSeconds) {
   Attempt& attempt = job_.attempts[0];
   attempt.progress = {.units = 1'300, .unit_cpu_ns = 1'300 * kMs};
   attempt.progress_at = AtSecond(24);
-  attempt.older_mark = {.progress = {.units = 1'000}, .at = AtSecond(20.5)};
+  attempt.pace = Pace{.older_mark = {.progress = {.units = 1'000}, .at = AtSecond(20.5)}};
   EXPECT_DOUBLE_EQ(Forecast().rate.mid, 100 * 15.0 / 16);  // too short to tell
-  attempt.older_mark.at = AtSecond(20);
+  attempt.pace->older_mark.at = AtSecond(20);
   EXPECT_DOUBLE_EQ(Forecast().rate.mid, 75);
   EXPECT_DOUBLE_EQ(Forecast().rate.low, 75);
   EXPECT_DOUBLE_EQ(Forecast().seconds_left->mid, 8'700 / 75.0);
   EXPECT_EQ(Forecast().text,
             "from its profile, 1 bubbles of a/cpu0, times 0.800, as in the last seconds");
-  attempt.older_mark.progress.units = attempt.progress.units;  // held up by something else
+  attempt.pace->older_mark.progress.units = attempt.progress.units;  // held up by something else
   EXPECT_DOUBLE_EQ(Forecast().rate.mid, 25 * 15.0 / 16);
 }
 
 TEST_F(JobForecastTest, UnitsFromBeforeTheAttemptHasSettledDoNotCount) {
   Run(*job_.spec, "small");
   Attempt& attempt = job_.attempts[0];
-  attempt.settled = {.units = 64, .unit_cpu_ns = 64 * 100 * kMs};
+  attempt.pace = Pace{.settled = {.units = 64, .unit_cpu_ns = 64 * 100 * kMs}};
   attempt.progress = {.units = 1'064, .unit_cpu_ns = (64 * 100 + 1'000 * 2) * kMs};
   EXPECT_DOUBLE_EQ(Forecast().rate.mid, 50 * 15.0 / 16);
   attempt.progress = {.units = 71, .unit_cpu_ns = 64 * 100 * kMs};  // 7 tell nothing yet

@@ -17,8 +17,8 @@ MainJobUse UseOf(const Device& device) {
 Node::OtherLoad OtherLoadOf(const Device& device, const LiveAttempts& live) {
   Node::OtherLoad load{.memory_bytes = device.memory_bytes - device.memory_free_bytes,
                        .resident = device.resident};
-  for (const auto& [fence, attempt] : live) {
-    if (attempt.device.name != device.key.name || !attempt.is_started) continue;
+  for (const LiveAttempt& attempt : live.On(device.key.name)) {
+    if (!attempt.is_started) continue;
     load.memory_bytes -= attempt.memory_bytes;
     load.resident -= 1;
   }
@@ -91,7 +91,9 @@ void NodeTable::Register(const AgentRegistered& hello, const LiveAttempts& live,
   node.session = hello.session;
   node.heard_at = now;
   SetDevices(hello.devices, live, &node);
-  for (const auto& [fence, attempt] : live) node.unaccounted[fence] = now + unaccounted_for;
+  for (const LiveAttempt* attempt : live.InOrder()) {
+    node.unaccounted[attempt->key.fence] = now + unaccounted_for;
+  }
   for (const AttemptKey& key : hello.live_attempts) node.unaccounted.erase(key.fence);
   names_by_session_[hello.session] = hello.node;
   Replace(std::move(node));
@@ -203,10 +205,10 @@ DeviceSnapshot SnapshotDevice(const Node& node, size_t device, const LiveAttempt
                           .resident = other.resident,
                           .resident_limit = reported.resident_limit,
                           .main_job = UseOf(reported)};
-  for (const auto& [fence, attempt] : live) {
-    if (attempt.device.name != reported.key.name) continue;
+  for (const LiveAttempt& attempt : live.On(reported.key.name)) {
     snapshot.memory_free_bytes -= attempt.memory_bytes;
     snapshot.resident += 1;
+    snapshot.load_seconds += attempt.seconds_left;
     snapshot.residents.push_back(ResidentOf(attempt));
   }
   snapshot.memory_free_bytes = std::max<int64_t>(snapshot.memory_free_bytes, 0);

@@ -27,25 +27,10 @@
 #include "scheduler/core/device.h"
 #include "scheduler/core/event.h"
 #include "scheduler/core/job.h"
+#include "scheduler/core/live_attempts.h"
 #include "scheduler/core/node_map.h"
 
 namespace pipefill::scheduler {
-
-// An attempt that has not ended, as far as the node's load is concerned.
-struct LiveAttempt {
-  AttemptKey key;
-  DeviceKey device;
-  int64_t memory_bytes = 0;
-  bool is_started = false;
-  int32_t priority = 0;
-  // By its user's leave; only once it has started, from `evictable_at` on.
-  bool may_be_evicted = true;
-  Instant evictable_at = {};
-  // It is being stopped.
-  bool is_leaving = false;
-};
-// Those of one node. Sorted, hence the same in every run.
-using LiveAttempts = absl::btree_map<Fence, LiveAttempt>;
 
 struct Node {
   std::string name;

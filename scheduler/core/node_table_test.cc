@@ -72,8 +72,8 @@ TEST_F(NodeTableTest, HandedOutMapDoesNotChange) {
 }
 
 TEST_F(NodeTableTest, AttemptsThatTheHelloDoesNotNameMustShowUp) {
-  live_[Fence(1)] = AttemptOn("cpu0", 1, kMiB, true);
-  live_[Fence(2)] = AttemptOn("cpu0", 2, kMiB, true);
+  live_.Add(AttemptOn("cpu0", 1, kMiB, true));
+  live_.Add(AttemptOn("cpu0", 2, kMiB, true));
   AgentRegistered hello = HelloFrom("a", 7, {});
   hello.live_attempts = {Key(1, 1)};
 
@@ -96,14 +96,14 @@ TEST_F(NodeTableTest, ExpectedNodeIsAwayAndKnownSinceThen) {
 
 TEST_F(NodeTableTest, AttemptOnItsWayCountsBeforeTheAgentReportsIt) {
   nodes_.Register(HelloFrom("a", 7, {FilledDevice("a", "cpu0", 2)}), live_, kWait, AtSecond(1));
-  live_[Fence(1)] = AttemptOn("cpu0", 1, 300 * kMiB, false);
+  live_.Add(AttemptOn("cpu0", 1, 300 * kMiB, false));
 
   EXPECT_EQ(FirstDevice().resident, 1);
   EXPECT_EQ(FirstDevice().memory_free_bytes, 724 * kMiB);
 }
 
 TEST_F(NodeTableTest, ReportedAttemptIsNotCountedTwice) {
-  live_[Fence(1)] = AttemptOn("cpu0", 1, 300 * kMiB, true);
+  live_.Add(AttemptOn("cpu0", 1, 300 * kMiB, true));
   Device device = FilledDevice("a", "cpu0", 2);
   device.resident = 1;
   device.memory_free_bytes = 600 * kMiB;  // 300 MiB of the attempt, 124 MiB of the main rank
@@ -114,12 +114,12 @@ TEST_F(NodeTableTest, ReportedAttemptIsNotCountedTwice) {
 }
 
 TEST_F(NodeTableTest, EndedAttemptIsCreditedBeforeTheNextReport) {
-  live_[Fence(1)] = AttemptOn("cpu0", 1, 300 * kMiB, true);
+  live_.Add(AttemptOn("cpu0", 1, 300 * kMiB, true));
   Device device = FilledDevice("a", "cpu0", 2);
   device.resident = 1;
   device.memory_free_bytes = 600 * kMiB;
   nodes_.Register(HelloFrom("a", 7, {device}), live_, kWait, AtSecond(1));
-  live_.clear();
+  live_ = {};
 
   EXPECT_EQ(FirstDevice().resident, 0);
   EXPECT_EQ(FirstDevice().memory_free_bytes, 900 * kMiB);
@@ -136,7 +136,7 @@ TEST_F(NodeTableTest, TaskThatOnlyTheAgentKnowsKeepsItsSeat) {
 }
 
 TEST_F(NodeTableTest, AttemptsOnOtherDevicesDoNotCount) {
-  live_[Fence(1)] = AttemptOn("cpu1", 1, 300 * kMiB, false);
+  live_.Add(AttemptOn("cpu1", 1, 300 * kMiB, false));
   nodes_.Register(HelloFrom("a", 7, {FilledDevice("a", "cpu0")}), live_, kWait, AtSecond(1));
   EXPECT_EQ(FirstDevice().resident, 0);
 }
@@ -186,7 +186,8 @@ TEST(BubbleShareTest, ComesFromTheBubblesThatAreOffered) {
   table.Report(report, {}, AtSecond(1));
   EXPECT_DOUBLE_EQ(SnapshotDevice(*table.Find("a"), 0, {}).bubble_share, 0.2);
   EXPECT_DOUBLE_EQ(SnapshotDevice(*table.Find("a"), 0, {}).filled_share, 0);
-  const LiveAttempts live = {{Fence(1), {.key = {}, .device = {"a", "cpu0"}}}};
+  LiveAttempts live;
+  live.Add(AttemptOn("cpu0", 1, kMiB, true));
   EXPECT_DOUBLE_EQ(SnapshotDevice(*table.Find("a"), 0, live).filled_share, 0.12);
 }
 

@@ -31,9 +31,8 @@ AttemptEnded LostEnd(const ClusterState& state, const AttemptKey& attempt, std::
 
 // Whether the attempt is live and on that node.
 bool IsCurrent(const ClusterState& state, const std::string& node, const AttemptKey& key) {
-  const LiveAttempts& live = state.LiveAttemptsOf(node);
-  auto it = live.find(key.fence);
-  return it != live.end() && it->second.key == key;
+  const LiveAttempt* live = state.LiveAttemptsOf(node).Find(key.fence);
+  return live != nullptr && live->key == key;
 }
 
 LaunchAttempt LaunchOf(const Job& job, const DeviceKey& device) {
@@ -157,8 +156,8 @@ Decision ReconcileHello(const ClusterState& state, const AgentRegistered& hello)
   const Node* before = state.nodes().Find(hello.node);
   const bool is_restarted =
       before != nullptr && !before->boot_id.empty() && before->boot_id != hello.boot_id;
-  for (const auto& [fence, attempt] : state.LiveAttemptsOf(hello.node)) {
-    if (!named.contains(attempt.key)) DecideUnnamed(state, attempt, is_restarted, &decision);
+  for (const LiveAttempt* attempt : state.LiveAttemptsOf(hello.node).InOrder()) {
+    if (!named.contains(attempt->key)) DecideUnnamed(state, *attempt, is_restarted, &decision);
   }
   for (const AttemptKey& key : named) DecideNamed(state, hello.node, key, &decision);
   decision.events.emplace_back(hello);
@@ -202,8 +201,8 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
   const absl::Duration silence = now - state.nodes().Find(node)->heard_at;
   const std::string text = absl::StrCat("its agent was lost: node=", node,
                                         " silent=", pipefill::FormatDuration(silence));
-  for (const auto& [fence, attempt] : state.LiveAttemptsOf(node)) {
-    decision.events.emplace_back(LostEnd(state, attempt.key, text));
+  for (const LiveAttempt* attempt : state.LiveAttemptsOf(node).InOrder()) {
+    decision.events.emplace_back(LostEnd(state, attempt->key, text));
   }
   decision.events.emplace_back(AgentLost{node});
   return decision;

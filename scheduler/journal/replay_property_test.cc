@@ -143,6 +143,7 @@ class World {
               CountBlocked() +
                   static_cast<int64_t>(state_.Snapshot(TimeAt(second_)).pending.size()));
     CheckHeld();
+    CheckWorkLeft(state_, kNodeNames);
     CheckPlanner();
     arrays_.Check(state_.jobs(), state_.next_job_id());
   }
@@ -379,6 +380,10 @@ class World {
       spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 20)).wall;
     }
     if (*rc::gen::element(0, 1) == 1) spec.labels = {{"team", "vision"}};
+    if (*rc::gen::element(0, 0, 1) == 1) {
+      spec.profile = {.configurations = {LearnedConfiguration(1, 10'000'000, 0)},
+                      .samples_total = 1'000};
+    }
     if (!has_ties_) return spec;
     if (*rc::gen::element(0, 0, 1) == 1) {
       spec.array = ArraySpec{.ranges = {{3, 3 + *rc::gen::inRange(0, 4), 1}, {10, 14, 4}},
@@ -442,7 +447,8 @@ class World {
     if (!state_.FindJob(job).ok()) return;
     Try(AttemptPlaced{
         state_.NextAttempt(job),
-        {NodeName(*rc::gen::element(0, 1)), *rc::gen::element<std::string>("d0", "d1")}});
+        {NodeName(*rc::gen::element(0, 1)), *rc::gen::element<std::string>("d0", "d1")},
+        *rc::gen::element<std::string>("", "learned")});
   }
 
   // A hello, new or repeated, with some of what is live and some of what is not.
@@ -463,11 +469,11 @@ class World {
     AgentReported report;
     report.session = *known->session;
     report.devices = DevicesOf(node);
-    for (const auto& [fence, attempt] : state_.LiveAttemptsOf(NodeName(node))) {
-      report.progress.emplace_back(attempt.key, FillProgress{.units = *rc::gen::element(10, 100),
-                                                             .unit_cpu_ns = 7'000,
-                                                             .unit_cpu_in_bubble_ns = 6'000,
-                                                             .unit_estimate_ns = 70});
+    for (const LiveAttempt* attempt : state_.LiveAttemptsOf(NodeName(node)).InOrder()) {
+      report.progress.emplace_back(attempt->key, FillProgress{.units = *rc::gen::element(10, 100),
+                                                              .unit_cpu_ns = 7'000,
+                                                              .unit_cpu_in_bubble_ns = 6'000,
+                                                              .unit_estimate_ns = 70});
     }
     Try(report);
   }

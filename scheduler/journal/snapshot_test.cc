@@ -206,6 +206,11 @@ TEST(SnapshotTest, JobThatCannotBeIsRefused) {
   dead.key.clear();
   dead.phase = JobPhase::kSucceeded;
   EXPECT_EQ(state.RestoreJob(dead, AtSecond(1)).code(), absl::StatusCode::kDataLoss);
+  Job double_fence = twice;
+  double_fence.id = JobId(9);
+  double_fence.key.clear();
+  ASSERT_TRUE(HasLiveAttempt(double_fence.phase));
+  EXPECT_EQ(state.RestoreJob(double_fence, AtSecond(1)).code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(state.RestoreCounters(JobId(2), Fence(9)).code(), absl::StatusCode::kDataLoss);
 }
 

@@ -105,8 +105,8 @@ class World {
 
   void DialIn() {
     AgentRegistered hello = HelloFrom("a", ++session_, {FilledDevice("a", "cpu0", kSeats)});
-    for (const auto& [fence, live] : state_->LiveAttemptsOf("a")) {
-      hello.live_attempts.push_back(live.key);
+    for (const LiveAttempt* live : state_->LiveAttemptsOf("a").InOrder()) {
+      hello.live_attempts.push_back(live->key);
     }
     Try(hello);
   }
@@ -157,7 +157,9 @@ class World {
 
   void EndOne() {
     std::vector<AttemptKey> live;
-    for (const auto& [fence, attempt] : state_->LiveAttemptsOf("a")) live.push_back(attempt.key);
+    for (const LiveAttempt* attempt : state_->LiveAttemptsOf("a").InOrder()) {
+      live.push_back(attempt->key);
+    }
     if (live.empty()) return;
     const AttemptKey key = *rc::gen::elementOf(live);
     AttemptEnded ended = EndOf(key, *rc::gen::element(EndCause::kExited, EndCause::kExited,

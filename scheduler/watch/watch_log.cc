@@ -14,11 +14,8 @@ namespace {
 void DropProgress(Job& job) {
   for (Attempt& attempt : job.attempts) {
     attempt.progress = {};
-    attempt.settled = {};
-    attempt.older_mark = {};
-    attempt.newer_mark = {};
-    attempt.mark_resident = 0;
     attempt.progress_at = {};
+    attempt.pace = {};
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "scheduler/core/cluster_state.h"
+#include "scheduler/core/work_left.h"
 
 namespace pipefill::scheduler {
 
@@ -31,10 +32,8 @@ inline Job DurablePartOf(const Job& job) {
                                .unit_cpu_ns = known.unit_cpu_ns,
                                .unit_estimate_ns = known.unit_estimate_ns};
     attempt.progress = attempt.state == AttemptState::kEnded ? kept : FillProgress();
-    attempt.settled = FillProgress();
-    attempt.older_mark = attempt.newer_mark = ProgressMark();
-    attempt.mark_resident = 0;
     attempt.progress_at = Instant();
+    attempt.pace = {};
   }
   return durable;
 }
@@ -55,6 +54,16 @@ inline std::map<std::string, std::pair<int32_t, int64_t>> LoadByTenant(const Clu
     }
   }
   return loads;
+}
+
+// What is kept of the work left, lest it be reckoned for each plan, is what the jobs say.
+inline void CheckWorkLeft(const ClusterState& state, const std::vector<std::string>& nodes) {
+  for (const std::string& node : nodes) {
+    for (const LiveAttempt* attempt : state.LiveAttemptsOf(node).InOrder()) {
+      const Job& job = **state.FindJob(attempt->key.job);
+      RC_ASSERT(attempt->seconds_left == SecondsLeft(job).value_or(0));
+    }
+  }
 }
 
 // Of `nodes` the live attempts are compared.
@@ -88,20 +97,20 @@ inline void CheckSame(ClusterState& a, ClusterState& b, const EventTime& time,
   RC_ASSERT(a.counts().arrays == b.counts().arrays);
   RC_ASSERT(a.DueTasks(100) == b.DueTasks(100));
   RC_ASSERT(a.Snapshot(time).pending.size() == b.Snapshot(time).pending.size());
+  CheckWorkLeft(a, nodes);
+  CheckWorkLeft(b, nodes);
   for (const std::string& node : nodes) {
-    const LiveAttempts& live_a = a.LiveAttemptsOf(node);
-    const LiveAttempts& live_b = b.LiveAttemptsOf(node);
+    const std::vector<const LiveAttempt*> live_a = a.LiveAttemptsOf(node).InOrder();
+    const std::vector<const LiveAttempt*> live_b = b.LiveAttemptsOf(node).InOrder();
     RC_ASSERT(live_a.size() == live_b.size());
-    for (const auto& [fence, attempt] : live_a) {
-      const auto same = live_b.find(fence);
-      RC_ASSERT(same != live_b.end());
-      RC_ASSERT(same->second.key == attempt.key);
-      RC_ASSERT(same->second.device == attempt.device);
-      RC_ASSERT(same->second.memory_bytes == attempt.memory_bytes);
-      RC_ASSERT(same->second.is_started == attempt.is_started);
-      RC_ASSERT(same->second.is_leaving == attempt.is_leaving);
-      RC_ASSERT(same->second.priority == attempt.priority);
-      RC_ASSERT(same->second.may_be_evicted == attempt.may_be_evicted);
+    for (size_t i = 0; i < live_a.size(); ++i) {
+      RC_ASSERT(live_a[i]->key == live_b[i]->key);
+      RC_ASSERT(live_a[i]->device == live_b[i]->device);
+      RC_ASSERT(live_a[i]->memory_bytes == live_b[i]->memory_bytes);
+      RC_ASSERT(live_a[i]->is_started == live_b[i]->is_started);
+      RC_ASSERT(live_a[i]->is_leaving == live_b[i]->is_leaving);
+      RC_ASSERT(live_a[i]->priority == live_b[i]->priority);
+      RC_ASSERT(live_a[i]->may_be_evicted == live_b[i]->may_be_evicted);
     }
   }
 }
