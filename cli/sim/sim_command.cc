@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/paths.h"
 #include "cli/sim/sim_output.h"
 #include "cli/sim/sim_run.h"
+#include "cli/sim/trace_shelf.h"
 #include "common/config.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -63,9 +65,13 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
   // Of schedulerd, about every job.
   const spdlog::level::level_enum level = spdlog::get_level();
   spdlog::set_level(spdlog::level::warn);
-  const absl::StatusOr<std::vector<SimOutcome>> outcomes = RunAll(
-      runs, [&](const std::string& file) { return ReadFile(PathOf(file, context)); }, context.clock,
-      ProgressTo(context));
+  const std::filesystem::path scenario_path = PathOf(options.file, context);
+  TraceShelf traces(scenario_path.parent_path().string());
+  const SimFiles files = {
+      .policy = [&](const std::string& file) { return ReadFile(PathOf(file, context)); },
+      .trace = [&](const simulator::TraceSpec& spec) { return traces.Read(spec); }};
+  const absl::StatusOr<std::vector<SimOutcome>> outcomes =
+      RunAll(runs, files, context.clock, ProgressTo(context));
   spdlog::set_level(level);
   RETURN_IF_ERROR(outcomes.status());
   if (!options.csv.empty()) {
@@ -76,7 +82,7 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
     return kExitOk;
   }
   context.out << scenario.name() << ": " << scenario.about() << "\n"
-              << SimTable(*outcomes, context.width);
+              << TraceText(*outcomes) << SimTable(*outcomes, context.width);
   context.err << ReplayText(options) << "\n";
   return kExitOk;
 }

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/config.h"
@@ -11,6 +14,7 @@
 #include "planner/policies/sjf.h"
 #include "simulator/cluster/scenario.h"
 #include "simulator/cluster/set_field.h"
+#include "simulator/traces/read_trace.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -23,8 +27,19 @@ v1::Scenario Read(const std::string& name) {
   return scenario;
 }
 
+absl::StatusOr<std::shared_ptr<const Trace>> ReadOf(const TraceSpec& spec) {
+  auto trace = ReadTrace(
+      spec, absl::UTCTimeZone(), [](const std::string& file) -> absl::StatusOr<TraceFile> {
+        auto bytes = std::make_unique<std::filebuf>();
+        bytes->open(absl::StrCat("simulator/scenarios/", file), std::ios::in);
+        return TraceFile{.bytes = std::move(bytes), .status = [] { return absl::OkStatus(); }};
+      });
+  if (!trace.ok()) return trace.status();
+  return std::make_shared<const Trace>(*std::move(trace));
+}
+
 ClusterResult Simulate(const v1::Scenario& scenario, const Policy& policy) {
-  const auto run = RunOf(scenario);
+  const auto run = RunOf(scenario, ReadOf);
   EXPECT_TRUE(run.ok()) << run.status();
   const auto result = RunCluster(*run, policy);
   EXPECT_TRUE(result.ok()) << result.status();
@@ -111,6 +126,23 @@ TEST(SimClusterTest, RunsThatMakeNoSenseAreRefusedInOneLine) {
             "job class \"inference\" is there twice");
   scenario.mutable_training()->clear_forward();
   EXPECT_EQ(RunOf(scenario).status().message().substr(0, 17), "training.forward:");
+}
+
+TEST(SimClusterTest, OneTraceAndSeedIsOneRun) {
+  v1::Scenario scenario = Read("trace_mix");
+  const ClusterResult first = Simulate(scenario, FifoPolicy());
+  EXPECT_EQ(first.jobs_submitted,
+            static_cast<int64_t>(RunOf(scenario, ReadOf)->workload.given.size()));
+  EXPECT_GT(first.jobs_completed, first.jobs_submitted / 2);
+  const ClusterResult again = Simulate(scenario, FifoPolicy());
+  EXPECT_EQ(again.completion_mean_s, first.completion_mean_s);
+  EXPECT_EQ(again.gain, first.gain);
+  EXPECT_EQ(again.events, first.events);
+  scenario.set_seed(2);
+  EXPECT_NE(Simulate(scenario, FifoPolicy()).gain, first.gain) << "classes are drawn";
+  scenario.set_seed(1);
+  scenario.mutable_workload()->mutable_trace()->set_speed_up(20);
+  EXPECT_GT(Simulate(scenario, FifoPolicy()).completion_mean_s, first.completion_mean_s);
 }
 
 TEST(SetFieldTest, SetsByPathAndSaysWhatThereIs) {
