@@ -109,6 +109,8 @@ void AddSimCommand(CLI::App& parent, CommandSet& commands) {
       "IDLE: share of the devices' time in bubbles. FILLED: share of that in which\n"
       "units ran. GAIN: work done against the main job's. WORTH: devices of their own\n"
       "that would do it. SLOWER: at most, by overruns. MEAN, P95: submission to end.\n"
+      "Jobs may be those of a trace of a real cluster (workload.trace): a line tells\n"
+      "what became of its rows; formats and columns: docs/simulator.md.\n"
       "The same scenario and seed give the same figures:\n"
       "  pipefill sim simulator/scenarios/policies.json --sweep policy=fifo,sjf");
   commands.Add({command, [options](CommandContext& context) { return RunSim(*options, context); }});

@@ -26,47 +26,60 @@ struct ColumnPlaces {
   Places submit, start, end, duration, gpus, instances, user, status, job, task;
 };
 
-// One alternative must be there, unless the format only hopes for it.
-absl::StatusOr<Places> FindPlaces(const Table& table, const std::string& names,
-                                  absl::string_view role, bool is_needed) {
-  Places places;
-  if (names.empty()) return places;
-  absl::Status status;
-  for (const absl::string_view name : absl::StrSplit(names, '|')) {
+// In the words of the scenario.
+absl::Status MissingColumn(const Table& table, const std::string& names, absl::string_view role) {
+  const std::string first = names.substr(0, names.find('|'));
+  return absl::InvalidArgumentError(absl::StrCat(table.Column(first).status().message(),
+                                                 "; name the right one in workload.trace.columns.",
+                                                 role));
+}
+
+struct Role {
+  absl::string_view name;
+  const std::string& columns;
+  bool is_needed = false;
+  Places& places;
+};
+
+absl::Status FindPlaces(const Table& table, const Role& role) {
+  if (role.columns.empty()) return absl::OkStatus();
+  for (const absl::string_view name : absl::StrSplit(role.columns, '|')) {
     const absl::StatusOr<size_t> column = table.Column(name);
-    if (column.ok()) {
-      places.push_back(*column);
-    } else if (status.ok()) {
-      status = column.status();
-    }
+    if (column.ok()) role.places.push_back(*column);
   }
-  if (!places.empty() || !is_needed) return places;
-  return absl::InvalidArgumentError(
-      absl::StrCat(status.message(), "; name the right one in workload.trace.columns.", role));
+  if (!role.places.empty() || !role.is_needed) return absl::OkStatus();
+  return MissingColumn(table, role.columns, role.name);
+}
+
+// Without these a table cannot be read, whatever its rows are.
+absl::Status CheckPlaces(const Table& table, const ColumnPlaces& places,
+                         const TraceColumns& columns) {
+  if (places.gpus.empty()) return MissingColumn(table, columns.gpus, "gpus");
+  if (places.submit.empty() && places.start.empty()) {
+    return MissingColumn(table, columns.submit, "submit");
+  }
+  if (!places.duration.empty()) return absl::OkStatus();
+  if (places.start.empty()) return MissingColumn(table, columns.start, "start");
+  if (places.end.empty()) return MissingColumn(table, columns.end, "end");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ColumnPlaces> FindColumns(const Table& table, const JobTableOptions& options) {
   const TraceColumns& columns = options.format.columns;
+  const TraceColumns& named = options.named;
   ColumnPlaces places;
-  struct Role {
-    absl::string_view name;
-    const std::string& columns;
-    Places& places;
-    bool is_needed;
-  };
   const Role roles[] = {
-      {"submit", columns.submit, places.submit, true},
-      {"start", columns.start, places.start, true},
-      {"end", columns.end, places.end, true},
-      {"duration", columns.duration, places.duration, true},
-      {"gpus", columns.gpus, places.gpus, true},
-      {"instances", columns.instances, places.instances, true},
-      {"user", columns.user, places.user, !options.named.user.empty()},
-      {"status", columns.status, places.status, !options.named.status.empty()},
+      {"submit", columns.submit, !named.submit.empty(), places.submit},
+      {"start", columns.start, !named.start.empty(), places.start},
+      {"end", columns.end, !named.end.empty(), places.end},
+      {"duration", columns.duration, !named.duration.empty(), places.duration},
+      {"gpus", columns.gpus, true, places.gpus},
+      {"instances", columns.instances, true, places.instances},
+      {"user", columns.user, !named.user.empty(), places.user},
+      {"status", columns.status, !named.status.empty(), places.status},
   };
-  for (const Role& role : roles) {
-    ASSIGN_OR_RETURN(role.places, FindPlaces(table, role.columns, role.name, role.is_needed));
-  }
+  for (const Role& role : roles) RETURN_IF_ERROR(FindPlaces(table, role));
+  RETURN_IF_ERROR(CheckPlaces(table, places, columns));
   if (options.joined != nullptr) {
     ASSIGN_OR_RETURN(const size_t job, table.Column("job_name"));
     ASSIGN_OR_RETURN(const size_t task, table.Column("task_name"));
@@ -74,27 +87,6 @@ absl::StatusOr<ColumnPlaces> FindColumns(const Table& table, const JobTableOptio
     places.task = {task};
   }
   return places;
-}
-
-// A table without these columns cannot be read, whatever its rows are.
-absl::Status CheckColumns(const TraceColumns& columns, const std::string& source) {
-  const auto refuse = [&](absl::string_view text) {
-    return absl::InvalidArgumentError(absl::StrCat(source, ": ", text));
-  };
-  if (columns.gpus.empty()) {
-    return refuse("which column has the number of GPUs? Say so in workload.trace.columns.gpus");
-  }
-  if (columns.submit.empty() && columns.start.empty()) {
-    return refuse(
-        "which column has the time of submission? Say so in "
-        "workload.trace.columns.submit");
-  }
-  if (columns.duration.empty() && (columns.start.empty() || columns.end.empty())) {
-    return refuse(
-        "which columns say how long a job ran? Say so in workload.trace.columns.duration"
-        ", or .start and .end");
-  }
-  return absl::OkStatus();
 }
 
 class RowReader {
@@ -112,7 +104,8 @@ class RowReader {
     const double per_instance = NumberOf(places_.gpus).value_or(0) / options_.format.per_gpu;
     const double instances = NumberOf(places_.instances).value_or(1);
     job.gpus = per_instance * instances;
-    const std::optional<absl::Duration> submitted = Submitted();
+    const AlibabaTables::Job* joined = Joined();
+    const std::optional<absl::Duration> submitted = Submitted(joined);
     const std::optional<absl::Duration> device_time = DeviceTime(per_instance, instances);
     if (is_broken_ || job.gpus > kGpusMax) return SkipReason::kBroken;
     if (!(per_instance > 0 && instances > 0)) return SkipReason::kNoGpu;
@@ -123,7 +116,6 @@ class RowReader {
     job.submitted = *submitted;
     job.device_time = *device_time;
     job.status = builder.NameOf(status);
-    const AlibabaTables::Job* joined = Joined();
     const uint32_t user = builder.NameOf(First(places_.user));
     job.user = user == 0 && joined != nullptr ? joined->user : user;
     return std::nullopt;
@@ -156,9 +148,8 @@ class RowReader {
     return options_.joined == nullptr ? nullptr : options_.joined->FindJob(First(places_.job));
   }
 
-  std::optional<absl::Duration> Submitted() {
+  std::optional<absl::Duration> Submitted(const AlibabaTables::Job* joined) {
     std::optional<absl::Duration> submitted = TimeOf(places_.submit);
-    const AlibabaTables::Job* joined = Joined();
     if (!submitted.has_value() && joined != nullptr) submitted = joined->submitted;
     return submitted.has_value() ? submitted : TimeOf(places_.start);
   }
@@ -189,7 +180,6 @@ class RowReader {
 
 absl::Status ReadJobTable(std::istream& in, const std::string& source,
                           const JobTableOptions& options, TraceBuilder& builder) {
-  RETURN_IF_ERROR(CheckColumns(options.format.columns, source));
   ASSIGN_OR_RETURN(const std::unique_ptr<Table> table,
                    Table::Open(in, source, options.format.layout));
   ASSIGN_OR_RETURN(ColumnPlaces places, FindColumns(*table, options));

@@ -136,48 +136,60 @@ TEST(SwfTest, ProcessorsAreThoseAllocatedOrElseRequested) {
             "(line 6 first)");
 }
 
-// As S-Lab's Helios traces have it.
+// As the traces of Helios have it.
 constexpr char kCsv[] =
     "job_id,user,vc,gpu_num,state,submit_time,start_time,end_time\n"
     "7,u2,vc1,2,COMPLETED,2020-04-02 00:00:00,2020-04-02 00:10:00,2020-04-02 01:10:00\n"
     "8,u1,vc1,1,FAILED,2020-04-01 00:00:00,2020-04-01 00:00:30,2020-04-01 00:01:30\n"
     "9,u1,vc1,1,FAILED,2020-04-01 00:00:00,None,None\n";
 
-TEST(CsvTest, ColumnsAreThoseThatTheScenarioNames) {
-  TraceSpec spec{.format = "csv"};
-  spec.columns = {.submit = "submit_time",
-                  .start = "start_time",
-                  .end = "end_time",
-                  .gpus = "gpus|gpu_num",
-                  .user = "vc",
-                  .status = "state"};
-  spec.per_gpu = 0.5;
-  const Trace trace = Read(spec, kCsv);
+TEST(CsvTest, UsualColumnsNeedNoNames) {
+  const Trace trace = Read({.format = "csv"}, kCsv);
   ASSERT_EQ(trace.jobs.size(), 2U);
-  EXPECT_EQ(trace.jobs[0].device_time, absl::Minutes(2));
-  EXPECT_EQ(trace.jobs[1].gpus, 4);
+  EXPECT_EQ(trace.jobs[0].device_time, absl::Minutes(1));
   EXPECT_EQ(trace.jobs[1].submitted - trace.jobs[0].submitted, absl::Hours(24));
-  EXPECT_EQ(trace.names[trace.jobs[1].user], "vc1");
+  EXPECT_EQ(trace.names[trace.jobs[1].user], "u2");
+  EXPECT_EQ(trace.names[trace.jobs[1].status], "COMPLETED");
 }
 
-TEST(CsvTest, WhatIsMissingIsAskedForInOneLine) {
+TEST(CsvTest, ColumnsAreThoseThatTheScenarioNames) {
   TraceSpec spec{.format = "csv"};
-  const auto message = [&] { return std::string(ReadText(spec, kCsv).status().message()); };
-  EXPECT_EQ(message(),
-            "trace: which column has the number of GPUs? Say so in "
-            "workload.trace.columns.gpus");
-  spec.columns.gpus = "gpu";
-  EXPECT_EQ(message().substr(0, 50), "trace: which column has the time of submission? Sa");
-  spec.columns.submit = "submit_time";
-  EXPECT_EQ(message().substr(0, 44), "trace: which columns say how long a job ran?");
-  spec.columns.duration = "end_time";
-  EXPECT_EQ(message(),
-            "trace: there is no column \"gpu\", only job_id, user, vc, gpu_num, state, "
-            "submit_time, start_time, end_time; name the right one in "
-            "workload.trace.columns.gpus");
-  spec.columns.gpus = "gpu_num";
-  spec.columns.user = "who";
-  EXPECT_EQ(message().substr(0, 32), "trace: there is no column \"who\",");
+  spec.columns = {.submit = "queued", .duration = "seconds", .gpus = "v100|a100", .user = "group"};
+  spec.per_gpu = 0.5;
+  const Trace trace = Read(spec,
+                           "queued;seconds;a100;v100;group;user\n"
+                           "50;10;1;;lab;ann\n"
+                           "60;-20;1;3;lab;bob\n"
+                           "70;30;1;3;lab;bob\n");
+  ASSERT_EQ(trace.jobs.size(), 2U);
+  EXPECT_EQ(trace.jobs[0].device_time, absl::Seconds(20));
+  EXPECT_EQ(trace.jobs[1].gpus, 6) << "the first that has something";
+  EXPECT_EQ(trace.names[trace.jobs[1].user], "lab");
+  EXPECT_EQ(Skipped(trace, SkipReason::kEndsBeforeStart), 1);
+}
+
+TEST(CsvTest, WhatIsMissingIsToldInOneLine) {
+  const auto message = [](const std::string& titles, const TraceColumns& columns = {}) {
+    TraceSpec spec{.format = "csv"};
+    spec.columns = columns;
+    return std::string(ReadText(spec, titles + "\n1,2,3\n").status().message());
+  };
+  EXPECT_EQ(message("user,submit,start"),
+            "trace: there is no column \"gpu_num\", only user, submit, start; name the right one "
+            "in workload.trace.columns.gpus");
+  EXPECT_EQ(message("gpus,end,user"),
+            "trace: there is no column \"submit_time\", only gpus, end, user; name the right one "
+            "in workload.trace.columns.submit");
+  EXPECT_EQ(message("gpus,submit,end"),
+            "trace: there is no column \"start_time\", only gpus, submit, end; name the right one "
+            "in workload.trace.columns.start");
+  EXPECT_EQ(message("gpus,start,user"),
+            "trace: there is no column \"end_time\", only gpus, start, user; name the right one "
+            "in workload.trace.columns.end");
+  EXPECT_EQ(message("gpus,start,end", {.user = "who"}),
+            "trace: there is no column \"who\", only gpus, start, end; name the right one in "
+            "workload.trace.columns.user");
+  EXPECT_EQ(message("gpus,submit,elapsed", {.duration = "elapsed"}), "");
 }
 
 }  // namespace

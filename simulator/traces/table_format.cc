@@ -42,13 +42,23 @@ TableFormat StandardWorkload() {
           .part_statuses = {"2", "3", "4"}};
 }
 
+TableFormat AnyTable() {
+  return {.layout = {.separator = 0},
+          .columns = {.submit = "submit_time|submit",
+                      .start = "start_time|start",
+                      .end = "end_time|end",
+                      .gpus = "gpu_num|gpus",
+                      .user = "user",
+                      .status = "state|status"}};
+}
+
 }  // namespace
 
 const TableFormat* FindTableFormat(absl::string_view name) {
   static const auto* const tasks = new TableFormat(AlibabaTasks());
   static const auto* const pods = new TableFormat(AlibabaPods());
   static const auto* const standard = new TableFormat(StandardWorkload());
-  static const auto* const any = new TableFormat{.layout = {.separator = 0}, .columns = {}};
+  static const auto* const any = new TableFormat(AnyTable());
   if (name == "alibaba-v2020") return tasks;
   if (name == "alibaba-v2023") return pods;
   if (name == "swf") return standard;

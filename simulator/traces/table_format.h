@@ -10,7 +10,9 @@
 //                   (www.cs.huji.ac.il/labs/parallel/workload/swf.html): 18 fields, comments with
 //                   ';'. Processors count as GPUs. Statuses 2 to 4 are parts of a job that a row of
 //                   its own tells as a whole.
-//   csv             any other table with a line of titles
+//   csv             any other table with a line of titles; columns as in the traces of SenseTime's
+//                   Helios (github.com/S-Lab-System-Group/HeliosData) and Shanghai AI Lab's Acme
+//                   (github.com/InternLM/AcmeTrace), and as sacct calls them
 //
 // Pure.
 #ifndef SIMULATOR_TRACES_TABLE_FORMAT_H_
