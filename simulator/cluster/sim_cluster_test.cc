@@ -10,11 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config.h"
+#include "planner/policies/fair.h"
 #include "planner/policies/fifo.h"
 #include "planner/policies/sjf.h"
 #include "simulator/cluster/scenario.h"
 #include "simulator/cluster/set_field.h"
 #include "simulator/traces/read_trace.h"
+#include "simulator/traces/testing/memory_files.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -143,6 +145,33 @@ TEST(SimClusterTest, OneTraceAndSeedIsOneRun) {
   scenario.set_seed(1);
   scenario.mutable_workload()->mutable_trace()->set_speed_up(20);
   EXPECT_GT(Simulate(scenario, FifoPolicy()).completion_mean_s, first.completion_mean_s);
+}
+
+// 100 long jobs of one user, then 20 short ones of `other`.
+ClusterResult SimulateUsers(const std::string& other, const Policy& policy) {
+  std::string log;
+  for (int i = 0; i < 120; ++i) {
+    absl::StrAppend(&log, i + 1, " ", i / 100, " 0 ", i < 100 ? 36'000 : 600, " 1 -1 -1 1 -1 -1 1 ",
+                    i < 100 ? "ann" : other, " -1 -1 -1 -1 -1 -1\n");
+  }
+  v1::Scenario scenario = Read("trace_mix");
+  v1::TraceScenario& trace = *scenario.mutable_workload()->mutable_trace();
+  trace.set_format("swf");
+  scenario.set_horizon("1000h");
+  const auto run = RunOf(scenario, [&](const TraceSpec& spec) {
+    return absl::StatusOr<std::shared_ptr<const Trace>>(
+        std::make_shared<const Trace>(*ReadText(spec, log)));
+  });
+  EXPECT_TRUE(run.ok()) << run.status();
+  return *RunCluster(*run, policy);
+}
+
+TEST(SimClusterTest, UsersOfATraceShareAsTenants) {
+  const ClusterResult alone = SimulateUsers("ann", FairPolicy());
+  const ClusterResult shared = SimulateUsers("bob", FairPolicy());
+  EXPECT_EQ(alone.jobs_completed, 120);
+  EXPECT_EQ(shared.jobs_completed, 120);
+  EXPECT_LT(shared.completion_mean_s, 0.95 * alone.completion_mean_s);
 }
 
 TEST(SetFieldTest, SetsByPathAndSaysWhatThereIs) {
