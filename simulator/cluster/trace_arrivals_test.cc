@@ -124,7 +124,7 @@ TEST_F(TraceArrivalsTest, OneSeedIsOneSequence) {
 
 TEST_F(TraceArrivalsTest, ATraceOfWhichNothingIsLeftIsRefused) {
   EXPECT_EQ(Add(TraceWith({JobOf(0, 1, 8)}), RulesOf()),
-            "t: 1 rows, 0 used; skipped: 1 beyond gpus_max; set workload.trace so that some are "
+            "t: 1 row, 0 used; skipped: 1 beyond gpus_max; set workload.trace so that some are "
             "left");
 }
 

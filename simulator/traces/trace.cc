@@ -64,7 +64,8 @@ std::string RowsText(const TraceRows& rows) {
       absl::StrAppend(&parts.back(), " (", rows.place, " ", those.first, " first)");
     }
   }
-  std::string text = absl::StrCat(rows.source, ": ", rows.rows, " rows, ", rows.used(), " used");
+  std::string text = absl::StrCat(rows.source, ": ", rows.rows,
+                                  rows.rows == 1 ? " row, " : " rows, ", rows.used(), " used");
   if (!parts.empty()) absl::StrAppend(&text, "; skipped: ", absl::StrJoin(parts, ", "));
   return text;
 }
