@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cli/plan/gzip_stream.h"
+#include "common/gzip_stream.h"
 #include "cli/plan/kineto_plan.h"
 #include "cli/plan/kineto_reader.h"
 #include "cli/plan/recorded_plan.h"

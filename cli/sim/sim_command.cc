@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/paths.h"
 #include "cli/sim/sim_output.h"
 #include "cli/sim/sim_run.h"
+#include "cli/sim/trace_shelf.h"
 #include "common/config.h"
 #include "common/files.h"
 #include "common/status.h"
@@ -63,9 +65,13 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
   // Of schedulerd, about every job.
   const spdlog::level::level_enum level = spdlog::get_level();
   spdlog::set_level(spdlog::level::warn);
-  const absl::StatusOr<std::vector<SimOutcome>> outcomes = RunAll(
-      runs, [&](const std::string& file) { return ReadFile(PathOf(file, context)); }, context.clock,
-      ProgressTo(context));
+  const std::filesystem::path scenario_path = PathOf(options.file, context);
+  TraceShelf traces(scenario_path.parent_path().string());
+  const SimFiles files = {
+      .policy = [&](const std::string& file) { return ReadFile(PathOf(file, context)); },
+      .trace = [&](const simulator::TraceSpec& spec) { return traces.Read(spec); }};
+  const absl::StatusOr<std::vector<SimOutcome>> outcomes =
+      RunAll(runs, files, context.clock, ProgressTo(context));
   spdlog::set_level(level);
   RETURN_IF_ERROR(outcomes.status());
   if (!options.csv.empty()) {
@@ -76,7 +82,7 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
     return kExitOk;
   }
   context.out << scenario.name() << ": " << scenario.about() << "\n"
-              << SimTable(*outcomes, context.width);
+              << TraceText(*outcomes) << SimTable(*outcomes, context.width);
   context.err << ReplayText(options) << "\n";
   return kExitOk;
 }
@@ -103,6 +109,8 @@ void AddSimCommand(CLI::App& parent, CommandSet& commands) {
       "IDLE: share of the devices' time in bubbles. FILLED: share of that in which\n"
       "units ran. GAIN: work done against the main job's. WORTH: devices of their own\n"
       "that would do it. SLOWER: at most, by overruns. MEAN, P95: submission to end.\n"
+      "Jobs may be those of a trace of a real cluster (workload.trace): a line tells\n"
+      "what became of its rows; formats and columns: docs/simulator.md.\n"
       "The same scenario and seed give the same figures:\n"
       "  pipefill sim simulator/scenarios/policies.json --sweep policy=fifo,sjf");
   commands.Add({command, [options](CommandContext& context) { return RunSim(*options, context); }});

@@ -1,7 +1,10 @@
 #include "cli/sim/sim_command.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -43,8 +46,28 @@ class SimCommandTest : public CommandFixture {
     return Run(options);
   }
 
+  // The scenario with jobs of a trace in `format`, in a file that is named from the scenario on.
+  void WriteScenarioWithTrace(const std::string& trace) {
+    std::string text = kScenario;
+    text.replace(text.find("\"jobs_at_start\": 12"), 19, absl::StrCat("\"trace\": ", trace));
+    std::ofstream(file_) << text;
+  }
+
+  static void WritePacked(const std::string& path, const std::string& text) {
+    gzFile file = gzopen(path.c_str(), "wb");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+  }
+
   std::string file_;
 };
+
+constexpr char kTrace[] =
+    "; Version: 2.2\n"
+    "1 0 0 600 1 -1 -1 1 -1 -1 1 7 -1 -1 -1 -1 -1 -1\n"
+    "2 60 0 -1 1 -1 -1 1 -1 -1 5 7 -1 -1 -1 -1 -1 -1\n"
+    "3 30 0 300 1 -1 -1 1 -1 -1 1 8 -1 -1 -1 -1 -1 -1\n"
+    "4 30 0 300 64 -1 -1 1 -1 -1 1 8 -1 -1 -1 -1 -1 -1\n";
 
 TEST_F(SimCommandTest, PrintsARowPerRunAndHowToSeeItAgain) {
   const Result result = Sim({"--sweep", "policy=fifo,sjf", "--seed", "3"});
@@ -71,6 +94,69 @@ TEST_F(SimCommandTest, JsonAndCsvHoldTheSameFigures) {
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_TRUE(absl::StartsWith(lines[0], "policy,seed,devices,"));
   EXPECT_TRUE(absl::StartsWith(lines[1], "fifo,7,8,"));
+}
+
+TEST_F(SimCommandTest, SaysWhatBecameOfEachRowOfATrace) {
+  WritePacked(PathOf("swf.gz"), kTrace);
+  WriteScenarioWithTrace(
+      absl::StrCat("{\"format\": \"swf\", \"file\": \"SaysWhatBecameOfEachRowOfATrace.swf.gz\"}"));
+  const Result result = Sim({"--sweep", "workload.trace.speed_up=1,2"});
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
+  EXPECT_EQ(lines[1],
+            "SaysWhatBecameOfEachRowOfATrace.swf.gz: 4 rows, 2 used; skipped: 1 did not run, or to "
+            "no end (line 3 first), 1 beyond gpus_max");
+  EXPECT_TRUE(absl::StrContains(lines[2], "DONE")) << "told once for both runs";
+  EXPECT_TRUE(absl::StrContains(result.out, "2/2"));
+  const auto json = nlohmann::json::parse(Sim({"-o", "json"}).out);
+  EXPECT_EQ(json["runs"][0]["trace"][0]["rows"], 4);
+  EXPECT_EQ(json["runs"][0]["trace"][0]["used"], 2);
+  EXPECT_EQ(json["runs"][0]["trace"][0]["skipped"]["no_run"], 1);
+}
+
+TEST_F(SimCommandTest, RunsThatTakeOtherPartsOfATraceEachSaySo) {
+  std::ofstream(PathOf("swf")) << kTrace;
+  WriteScenarioWithTrace(
+      "{\"format\": \"swf\", \"file\": \"RunsThatTakeOtherPartsOfATraceEachSaySo.swf\"}");
+  const Result result = Sim({"--sweep", "workload.trace.gpus_max=1,100"});
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  EXPECT_TRUE(absl::StrContains(result.out, ".swf: 4 rows, 2 used")) << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, "workload.trace.gpus_max=100: RunsThat")) << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, ".swf: 4 rows, 3 used")) << result.out;
+}
+
+TEST_F(SimCommandTest, TracesThatCannotBeReadAreOneLine) {
+  std::ofstream(PathOf("empty"));
+  std::ofstream(PathOf("other")) << "1 2 3\n";
+  WritePacked(PathOf("cut"), std::string(kTrace) + std::string(100'000, 'x'));
+  std::filesystem::resize_file(PathOf("cut"), 60);
+  std::ofstream(PathOf("log")) << "[{\"attempts\": [";
+  const std::string name = "TracesThatCannotBeReadAreOneLine.";
+  struct Case {
+    std::string format;
+    std::string file;
+    ExitCode code;
+    std::string text;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"swf", "missing", kExitNotFound, "No such file"},
+           {"swf", "empty", kExitUsage, "the file has no rows"},
+           {"swf", "other", kExitUsage, "other:1: 3 columns where there are 18"},
+           {"swf", "cut", kExitUsage, "the compressed file is cut off; copy it again"},
+           {"philly", "log", kExitUsage, "log:1: cut off after 0 jobs"},
+           {"csv", "other", kExitUsage, "workload.trace.columns.gpus"},
+           {"pai", "other", kExitUsage, "workload.trace: format: \"pai\" is none of"}}) {
+    WriteScenarioWithTrace(
+        absl::StrCat("{\"format\": \"", one.format, "\", \"file\": \"", name, one.file, "\"}"));
+    const Result result = Sim({});
+    EXPECT_EQ(result.code, one.code) << result.err;
+    EXPECT_EQ(result.out, "") << one.file;
+    EXPECT_TRUE(absl::StrContains(result.err, one.text)) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  WriteScenarioWithTrace(
+      "{\"format\": \"philly\", \"file\": \"x\", \"time_zone\": \"Middle/Earth\"}");
+  EXPECT_TRUE(absl::StrContains(Sim({}).err, "workload.trace.time_zone: \"Middle/Earth\""));
 }
 
 TEST_F(SimCommandTest, BadInputIsOneLine) {

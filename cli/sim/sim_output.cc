@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/output.h"
 #include "common/quantity.h"
@@ -44,7 +45,40 @@ std::string CsvCell(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
+nlohmann::ordered_json TraceJson(const std::vector<simulator::TraceRows>& files) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const simulator::TraceRows& rows : files) {
+    nlohmann::ordered_json skipped = nlohmann::ordered_json::object();
+    for (size_t i = 0; i < rows.skipped.size(); ++i) {
+      if (rows.skipped[i].rows == 0) continue;
+      const absl::string_view key = simulator::SkipKey(static_cast<simulator::SkipReason>(i));
+      skipped[std::string(key)] = rows.skipped[i].rows;
+    }
+    all.push_back({{"file", rows.source},
+                   {"rows", rows.rows},
+                   {"used", rows.used()},
+                   {"skipped", std::move(skipped)}});
+  }
+  return all;
+}
+
 }  // namespace
+
+std::string TraceText(const std::vector<SimOutcome>& outcomes) {
+  std::string all;
+  std::string last;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    std::string text;
+    for (const simulator::TraceRows& rows : outcomes[i].trace_rows) {
+      absl::StrAppend(&text, simulator::RowsText(rows), "\n");
+    }
+    if (text == last) continue;
+    const std::string settings = absl::StrJoin(outcomes[i].settings, " ", absl::PairFormatter("="));
+    absl::StrAppend(&all, i > 0 ? absl::StrCat(settings, ": ") : "", text);
+    last = std::move(text);
+  }
+  return all;
+}
 
 std::string SimTable(const std::vector<SimOutcome>& outcomes, size_t width) {
   std::vector<Column> columns;
@@ -80,6 +114,7 @@ std::string SimJson(const v1::Scenario& scenario, const std::vector<SimOutcome>&
     for (const SimSetting& setting : outcome.settings) settings[setting.first] = setting.second;
     nlohmann::ordered_json run = {{"settings", std::move(settings)}};
     run.update(FiguresOf(outcome));
+    if (!outcome.trace_rows.empty()) run["trace"] = TraceJson(outcome.trace_rows);
     runs.push_back(std::move(run));
   }
   const nlohmann::ordered_json all = {

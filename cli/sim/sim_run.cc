@@ -60,16 +60,21 @@ absl::StatusOr<std::vector<SimRun>> Multiply(const std::vector<SimRun>& runs, co
   return all;
 }
 
-absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const ReadText& read, const Clock& clock,
+absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const SimFiles& files, const Clock& clock,
                                   const std::function<void(int64_t, int64_t)>& on_hour) {
-  ASSIGN_OR_RETURN(const simulator::ClusterRun cluster, simulator::RunOf(run.scenario));
+  ASSIGN_OR_RETURN(const simulator::ClusterRun cluster,
+                   simulator::RunOf(run.scenario, files.trace));
   const std::string policy_name =
       run.scenario.policy().empty() ? kDefaultPolicy : run.scenario.policy();
-  ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy, MakePolicyByName(policy_name, read));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy,
+                   MakePolicyByName(policy_name, files.policy));
   const int64_t hours = absl::ToInt64Hours(cluster.horizon);
   const Instant start = clock.Now();
-  SimOutcome outcome{
-      .settings = run.settings, .policy = policy_name, .seed = cluster.seed, .result = {}};
+  SimOutcome outcome{.settings = run.settings,
+                     .policy = policy_name,
+                     .seed = cluster.seed,
+                     .result = {},
+                     .trace_rows = cluster.workload.trace_rows};
   ASSIGN_OR_RETURN(outcome.result, simulator::RunCluster(cluster, *policy, [&](int64_t hour) {
                      on_hour(hour, hours);
                    }));
@@ -94,12 +99,12 @@ absl::StatusOr<std::vector<SimRun>> ExpandRuns(const v1::Scenario& scenario,
 }
 
 absl::StatusOr<std::vector<SimOutcome>> RunAll(const std::vector<SimRun>& runs,
-                                               const ReadText& read, const Clock& clock,
+                                               const SimFiles& files, const Clock& clock,
                                                const SimProgress& on_progress) {
   std::vector<SimOutcome> outcomes;
   for (size_t i = 0; i < runs.size(); ++i) {
     absl::StatusOr<SimOutcome> outcome =
-        RunOne(runs[i], read, clock, [&](int64_t hour, int64_t of_hours) {
+        RunOne(runs[i], files, clock, [&](int64_t hour, int64_t of_hours) {
           if (on_progress != nullptr) on_progress(i + 1, runs.size(), hour, of_hours);
         });
     if (!outcome.ok()) {

@@ -17,6 +17,7 @@
 #include "planner/policies/by_name.h"
 #include "proto/scenario.pb.h"
 #include "simulator/cluster/sim_cluster.h"
+#include "simulator/cluster/trace_scenario.h"
 
 namespace pipefill {
 
@@ -36,7 +37,14 @@ struct SimOutcome {
   std::string policy;
   uint64_t seed = 1;
   simulator::ClusterResult result;
-  double wall_s = 0;  // that the run took here
+  std::vector<simulator::TraceRows> trace_rows;  // empty without a trace
+  double wall_s = 0;                             // that the run took here
+};
+
+// What scenarios name and do not hold.
+struct SimFiles {
+  ReadText policy;
+  simulator::TraceOf trace;
 };
 
 // Applies `sets` ("training.replicas=8"), then makes one run per combination of the values in
@@ -52,7 +60,7 @@ using SimProgress = std::function<void(size_t run, size_t runs, int64_t hours, i
 
 // The first error ends it, with the run's settings.
 absl::StatusOr<std::vector<SimOutcome>> RunAll(const std::vector<SimRun>& runs,
-                                               const ReadText& read, const Clock& clock,
+                                               const SimFiles& files, const Clock& clock,
                                                const SimProgress& on_progress);
 
 }  // namespace pipefill

@@ -95,7 +95,7 @@ absl::StatusOr<JobClass> ClassOf(const v1::JobClassScenario& from) {
 
 }  // namespace
 
-absl::StatusOr<ClusterRun> RunOf(const v1::Scenario& scenario) {
+absl::StatusOr<ClusterRun> RunOf(const v1::Scenario& scenario, const TraceOf& trace_of) {
   ClusterRun run;
   if (scenario.seed() != 0) run.seed = scenario.seed();
   ASSIGN_OR_RETURN(run.training, TrainingOf(scenario.training(), run.seed));
@@ -113,6 +113,9 @@ absl::StatusOr<ClusterRun> RunOf(const v1::Scenario& scenario) {
   ASSIGN_OR_RETURN(const int64_t warm_up_ns, NanosecondsOr("warm_up", scenario.warm_up(), 0));
   run.horizon = absl::Nanoseconds(horizon_ns);
   run.warm_up = absl::Nanoseconds(warm_up_ns);
+  if (scenario.workload().has_trace()) {
+    RETURN_IF_ERROR(AddTrace(scenario.workload().trace(), trace_of, run));
+  }
   return run;
 }
 

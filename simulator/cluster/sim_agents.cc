@@ -115,7 +115,7 @@ void SimAgents::End(Fence fence, scheduler::AttemptEnd end) {
   ended.end = std::move(end);
   FillTotals own;
   Add(running, own);
-  ended.useful_ns = static_cast<int64_t>((own.filled_s - own.overrun_s) * 1e9);
+  ended.progress.unit_cpu_in_bubble_ns = static_cast<int64_t>((own.filled_s - own.overrun_s) * 1e9);
   say_(scheduler::AgentSaid{SessionId(static_cast<uint64_t>(running.node) + 1), std::move(ended),
                             nullptr});
 }

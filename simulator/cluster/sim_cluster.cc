@@ -58,14 +58,15 @@ scheduler::LoopLimits LoopLimitsFor(const SimAgents::Options& agents) {
   return limits;
 }
 
-scheduler::JobSpec SpecOf(const JobClass& job_class, int64_t samples) {
+scheduler::JobSpec SpecOf(const JobClass& job_class, const Arrival& arrival) {
   scheduler::JobSpec spec;
   spec.name = job_class.name;
   spec.command = {job_class.name};
   spec.memory_bytes = job_class.memory_bytes;
   spec.may_be_infeasible = true;  // it waits then, as the figures show
   spec.profile = job_class.profile;
-  spec.profile.samples_total = samples;
+  spec.profile.samples_total = arrival.samples;
+  if (!arrival.tenant.empty()) spec.tenant = arrival.tenant;
   return spec;
 }
 
@@ -132,7 +133,7 @@ class SimCluster {
       ++said_;
       CHECK(loop_
                 .Post(scheduler::SubmitRequest{
-                    "", SpecOf(run_.workload.classes[arrival.job_class], arrival.samples),
+                    "", SpecOf(run_.workload.classes[arrival.job_class], arrival),
                     [this](absl::StatusOr<scheduler::Submission> submission) {
                       CHECK(submission.ok());
                       submitted_.emplace(submission->job, time_.Now());

@@ -3,14 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/config.h"
+#include "planner/policies/fair.h"
 #include "planner/policies/fifo.h"
 #include "planner/policies/sjf.h"
 #include "simulator/cluster/scenario.h"
 #include "simulator/cluster/set_field.h"
+#include "simulator/traces/read_trace.h"
+#include "simulator/traces/testing/memory_files.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -23,8 +29,19 @@ v1::Scenario Read(const std::string& name) {
   return scenario;
 }
 
+absl::StatusOr<std::shared_ptr<const Trace>> ReadOf(const TraceSpec& spec) {
+  auto trace = ReadTrace(
+      spec, absl::UTCTimeZone(), [](const std::string& file) -> absl::StatusOr<TraceFile> {
+        auto bytes = std::make_unique<std::filebuf>();
+        bytes->open(absl::StrCat("simulator/scenarios/", file), std::ios::in);
+        return TraceFile{.bytes = std::move(bytes), .status = [] { return absl::OkStatus(); }};
+      });
+  if (!trace.ok()) return trace.status();
+  return std::make_shared<const Trace>(*std::move(trace));
+}
+
 ClusterResult Simulate(const v1::Scenario& scenario, const Policy& policy) {
-  const auto run = RunOf(scenario);
+  const auto run = RunOf(scenario, ReadOf);
   EXPECT_TRUE(run.ok()) << run.status();
   const auto result = RunCluster(*run, policy);
   EXPECT_TRUE(result.ok()) << result.status();
@@ -111,6 +128,50 @@ TEST(SimClusterTest, RunsThatMakeNoSenseAreRefusedInOneLine) {
             "job class \"inference\" is there twice");
   scenario.mutable_training()->clear_forward();
   EXPECT_EQ(RunOf(scenario).status().message().substr(0, 17), "training.forward:");
+}
+
+TEST(SimClusterTest, OneTraceAndSeedIsOneRun) {
+  v1::Scenario scenario = Read("trace_mix");
+  const ClusterResult first = Simulate(scenario, FifoPolicy());
+  EXPECT_EQ(first.jobs_submitted,
+            static_cast<int64_t>(RunOf(scenario, ReadOf)->workload.given.size()));
+  EXPECT_GT(first.jobs_completed, first.jobs_submitted / 2);
+  const ClusterResult again = Simulate(scenario, FifoPolicy());
+  EXPECT_EQ(again.completion_mean_s, first.completion_mean_s);
+  EXPECT_EQ(again.gain, first.gain);
+  EXPECT_EQ(again.events, first.events);
+  scenario.set_seed(2);
+  EXPECT_NE(Simulate(scenario, FifoPolicy()).gain, first.gain) << "classes are drawn";
+  scenario.set_seed(1);
+  scenario.mutable_workload()->mutable_trace()->set_speed_up(20);
+  EXPECT_GT(Simulate(scenario, FifoPolicy()).completion_mean_s, first.completion_mean_s);
+}
+
+// 100 long jobs of one user, then 20 short ones of `other`.
+ClusterResult SimulateUsers(const std::string& other, const Policy& policy) {
+  std::string log;
+  for (int i = 0; i < 120; ++i) {
+    absl::StrAppend(&log, i + 1, " ", i / 100, " 0 ", i < 100 ? 36'000 : 600, " 1 -1 -1 1 -1 -1 1 ",
+                    i < 100 ? "ann" : other, " -1 -1 -1 -1 -1 -1\n");
+  }
+  v1::Scenario scenario = Read("trace_mix");
+  v1::TraceScenario& trace = *scenario.mutable_workload()->mutable_trace();
+  trace.set_format("swf");
+  scenario.set_horizon("1000h");
+  const auto run = RunOf(scenario, [&](const TraceSpec& spec) {
+    return absl::StatusOr<std::shared_ptr<const Trace>>(
+        std::make_shared<const Trace>(*ReadText(spec, log)));
+  });
+  EXPECT_TRUE(run.ok()) << run.status();
+  return *RunCluster(*run, policy);
+}
+
+TEST(SimClusterTest, UsersOfATraceShareAsTenants) {
+  const ClusterResult alone = SimulateUsers("ann", FairPolicy());
+  const ClusterResult shared = SimulateUsers("bob", FairPolicy());
+  EXPECT_EQ(alone.jobs_completed, 120);
+  EXPECT_EQ(shared.jobs_completed, 120);
+  EXPECT_LT(shared.completion_mean_s, 0.95 * alone.completion_mean_s);
 }
 
 TEST(SetFieldTest, SetsByPathAndSaysWhatThereIs) {

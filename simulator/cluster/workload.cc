@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 #include "absl/container/flat_hash_set.h"
@@ -43,10 +44,7 @@ class JobDraw {
     const size_t index = which_(random_);
     const JobClass& job_class = classes_[index];
     const double hours = job_class.device_hours * std::exp(job_class.spread * normal_(random_));
-    const double rate = AloneRate(job_class.profile.configurations.front());
-    const double samples =
-        std::clamp(std::round(hours * 3600 * rate), 1.0, static_cast<double>(kSamplesMax));
-    return {.at = at, .job_class = index, .samples = static_cast<int64_t>(samples)};
+    return {.at = at, .job_class = index, .samples = SamplesFor(job_class, hours)};
   }
 
   absl::Duration Gap(double jobs_per_hour) {
@@ -78,19 +76,30 @@ absl::Status CheckWorkload(const Workload& workload) {
   return absl::OkStatus();
 }
 
+int64_t SamplesFor(const JobClass& job_class, double hours) {
+  const double rate = AloneRate(job_class.profile.configurations.front());
+  return static_cast<int64_t>(
+      std::clamp(std::round(hours * 3600 * rate), 1.0, static_cast<double>(kSamplesMax)));
+}
+
 std::vector<Arrival> DrawArrivals(const Workload& workload, absl::Duration horizon, uint64_t seed) {
   JobDraw draw(workload, seed);
   std::vector<Arrival> arrivals;
   for (int64_t i = 0; i < workload.jobs_at_start; ++i) {
     arrivals.push_back(draw.Next(absl::ZeroDuration()));
   }
-  if (workload.jobs_per_hour <= 0) return arrivals;
-  absl::Duration at = draw.Gap(workload.jobs_per_hour);
+  absl::Duration at =
+      workload.jobs_per_hour > 0 ? draw.Gap(workload.jobs_per_hour) : absl::InfiniteDuration();
   while (at <= horizon) {
     arrivals.push_back(draw.Next(at));
     at += draw.Gap(workload.jobs_per_hour);
   }
-  return arrivals;
+  const auto is_earlier = [](const Arrival& a, const Arrival& b) { return a.at < b.at; };
+  std::vector<Arrival> all;
+  std::merge(arrivals.begin(), arrivals.end(), workload.given.begin(), workload.given.end(),
+             std::back_inserter(all), is_earlier);
+  while (!all.empty() && all.back().at > horizon) all.pop_back();
+  return all;
 }
 
 }  // namespace pipefill::simulator

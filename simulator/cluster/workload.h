@@ -1,4 +1,5 @@
-// Fill jobs as they arrive: classes of jobs, and a Poisson process that draws from them.
+// Fill jobs as they arrive: classes of jobs, a Poisson process that draws from them, and arrivals
+// that are given (trace_arrivals.h).
 //
 // Pure: chance comes from a seed.
 #ifndef SIMULATOR_CLUSTER_WORKLOAD_H_
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "planner/profile.h"
+#include "simulator/traces/trace.h"
 
 namespace pipefill::simulator {
 
@@ -32,20 +34,28 @@ struct JobClass {
   double flops_share = 1;
 };
 
-struct Workload {
-  std::vector<JobClass> classes;
-  int64_t jobs_at_start = 0;
-  double jobs_per_hour = 0;  // afterwards, exponentially distributed gaps
-};
-
 struct Arrival {
   absl::Duration at;
   size_t job_class = 0;
   int64_t samples = 1;
+  std::string tenant = {};  // empty: the default one
+};
+
+struct Workload {
+  std::vector<JobClass> classes;
+  int64_t jobs_at_start = 0;
+  double jobs_per_hour = 0;  // afterwards, exponentially distributed gaps
+  // Besides those that are drawn, in the order of time.
+  std::vector<Arrival> given;
+  // Of the trace that they come from: its files, the one with the jobs first.
+  std::vector<TraceRows> trace_rows;
 };
 
 // InvalidArgument, in one line that names the class, unless jobs can be drawn.
 absl::Status CheckWorkload(const Workload& workload);
+
+// What a job has to do that takes so many hours on a device of its own; 1 .. kSamplesMax.
+int64_t SamplesFor(const JobClass& job_class, double hours);
 
 // In the order of time, up to `horizon`. REQUIRES: CheckWorkload accepts the workload.
 std::vector<Arrival> DrawArrivals(const Workload& workload, absl::Duration horizon, uint64_t seed);

@@ -1,4 +1,4 @@
-#include "cli/plan/gzip_stream.h"
+#include "common/gzip_stream.h"
 
 #include <zlib.h>
 

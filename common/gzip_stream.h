@@ -1,8 +1,8 @@
 // Reads a file that may be compressed by gzip, piece by piece.
 //
 // Thread-compatible: used from one thread.
-#ifndef CLI_PLAN_GZIP_STREAM_H_
-#define CLI_PLAN_GZIP_STREAM_H_
+#ifndef COMMON_GZIP_STREAM_H_
+#define COMMON_GZIP_STREAM_H_
 
 #include <memory>
 #include <streambuf>
@@ -42,4 +42,4 @@ class GzipBuffer : public std::streambuf {
 
 }  // namespace pipefill
 
-#endif  // CLI_PLAN_GZIP_STREAM_H_
+#endif  // COMMON_GZIP_STREAM_H_
