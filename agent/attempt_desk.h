@@ -6,7 +6,7 @@
 //
 // Commands may come twice, late, and for attempts that never were here; each is answered.
 //
-// Belongs to the agent loop. The simulator has it run on a simulated node.
+// Runs on the agent loop, or on that of a simulated node.
 #ifndef AGENT_ATTEMPT_DESK_H_
 #define AGENT_ATTEMPT_DESK_H_
 

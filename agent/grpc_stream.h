@@ -1,4 +1,6 @@
 // Streams to schedulerd over gRPC (AgentService in proto/agent.proto).
+//
+// Thread-safe.
 #ifndef AGENT_GRPC_STREAM_H_
 #define AGENT_GRPC_STREAM_H_
 

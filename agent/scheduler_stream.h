@@ -1,5 +1,7 @@
 // One stream to schedulerd, as agentd's session uses it (scheduler_session.h): gRPC's
 // (grpc_stream.h), or the simulator's.
+//
+// Runs on the agent loop.
 #ifndef AGENT_SCHEDULER_STREAM_H_
 #define AGENT_SCHEDULER_STREAM_H_
 

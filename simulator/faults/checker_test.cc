@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -151,17 +152,16 @@ TEST_F(CheckerTest, TwoAttemptsThatWork) {
                                    "2 on node 1"));
 }
 
-TEST(MovesTest, SurviveTheWayFromOneProcessToAnother) {
+TEST(MovesTest, CodesOfWhatWasSeenAreAmongThoseOfTheLegalMoves) {
   Moves moves;
   moves.OnJob(scheduler::JobPhase::kPending, scheduler::JobInput::kPlaced);
   moves.OnTask(TaskPhase::kAttached, TaskPhase::kFrozen);
-  Moves copy;
-  EXPECT_TRUE(copy.AddEncoded(moves.Encode()));
-  EXPECT_EQ(copy.Encode(), moves.Encode());
-  EXPECT_EQ(copy.missing().size(),
-            Moves::LegalJobMoves().size() + Moves::LegalTaskMoves().size() - 2);
-  EXPECT_FALSE(copy.AddEncoded("j9999"));
-  EXPECT_FALSE(copy.AddEncoded("x1"));
+  EXPECT_EQ(moves.Encode(), " j0 t15");
+  const std::map<std::string, std::string> legal = Moves::LegalByCode();
+  EXPECT_EQ(legal.at("j0"), "job pending x input 0");
+  EXPECT_EQ(legal.at("t15"), "task attached -> frozen");
+  EXPECT_EQ(legal.size(), Moves::LegalJobMoves().size() + Moves::LegalTaskMoves().size());
+  EXPECT_EQ(moves.missing().size(), legal.size() - 2);
 }
 
 TEST(MovesTest, MoveThatNoTableHasIsTold) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,14 +57,14 @@ class FaultRun {
  public:
   explicit FaultRun(const FaultRunOptions& options)
       : options_(options),
-        draw_(SeedOf(options)),
+        draw_(options.seed),
         limits_(DrawLimits(draw_)),
         policy_(DrawPolicy(draw_)),
         checker_(world_, {.cluster = limits_, .device_bytes = kDeviceBytes, .seats = kSeats},
                  options.on_event),
         nodes_count_(static_cast<int>(draw_.Between(int64_t{1}, int64_t{kNodesMost}))),
         network_(world_, {.nodes = nodes_count_,
-                          .seed = draw_.Seed(),
+                          .seed = draw_.Seed() ^ options.other_chance,
                           .note = [this](const std::string& line) { checker_.Note(line); }}),
         scheduler_({world_, network_, *policy_, checker_}, SchedulerOptions()),
         users_({world_, network_, scheduler_, checker_}, UserOptions()) {
@@ -99,10 +98,6 @@ class FaultRun {
   }
 
  private:
-  static uint64_t SeedOf(const FaultRunOptions& options) {
-    return options.plant == Plant::kTrueChance ? std::random_device()() : options.seed;
-  }
-
   SimScheduler::Options SchedulerOptions() {
     SimScheduler::Options options{.cluster = limits_, .loop = {}, .terms = {}};
     options.loop.compaction.snapshot_every = draw_.Between(20, 400);

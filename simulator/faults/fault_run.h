@@ -23,6 +23,8 @@ namespace pipefill::simulator {
 struct FaultRunOptions {
   uint64_t seed = 1;
   Plant plant = Plant::kNone;
+  // Another bug that can be planted: chance that is not the seed's.
+  uint64_t other_chance = 0;
   absl::Duration trouble = absl::Minutes(3);
   // One line for each thing that happens.
   std::function<void(const std::string&)> on_event = nullptr;

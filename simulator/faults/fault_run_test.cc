@@ -32,7 +32,7 @@ FaultRunResult RunSeed(uint64_t seed, Plant plant = Plant::kNone) {
 
 // How to see what happened.
 std::string Replay(uint64_t seed) {
-  return absl::StrCat("replay: bazel run //simulator/faults:explore -- --count 1 --events --first ",
+  return absl::StrCat("replay: bazel run //tests/simulation:explore -- --count 1 --events --first ",
                       seed);
 }
 
@@ -70,9 +70,9 @@ TEST(FaultRunTest, SameSeedIsTheSameRunAndAnotherOneIsNot) {
   EXPECT_NE(RunSeed(1).fingerprint, RunSeed(2).fingerprint);
 }
 
-// Chance from outside of the seed shows in the fingerprint.
-TEST(FaultRunTest, TrueChanceIsFound) {
-  EXPECT_NE(RunSeed(1, Plant::kTrueChance).fingerprint, RunSeed(1, Plant::kTrueChance).fingerprint);
+TEST(FaultRunTest, ChanceFromOutsideOfTheSeedIsFound) {
+  EXPECT_NE(RunFaults({.seed = 1, .other_chance = 1}).fingerprint,
+            RunFaults({.seed = 1, .other_chance = 2}).fingerprint);
 }
 
 struct Planted {

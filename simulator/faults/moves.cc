@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -19,7 +17,6 @@ constexpr std::array kTaskPhases = {TaskPhase::kLaunching, TaskPhase::kUnattache
 constexpr std::array kTaskPhaseNames = {"launching", "unattached", "attached",
                                         "frozen",    "stopping",   "ended"};
 constexpr int kInputs = static_cast<int>(scheduler::kAllJobInputs.size());
-constexpr int kPhases = static_cast<int>(scheduler::kAllJobPhases.size());
 constexpr int kTasks = static_cast<int>(kTaskPhases.size());
 
 // Allowed, and never written down: somebody says a second time what is known.
@@ -36,6 +33,13 @@ std::string NameOf(const Moves::JobMove& move) {
 std::string NameOf(const Moves::TaskMove& move) {
   return absl::StrCat("task ", kTaskPhaseNames[static_cast<size_t>(move.first)], " -> ",
                       kTaskPhaseNames[static_cast<size_t>(move.second)]);
+}
+
+std::string CodeOf(const Moves::JobMove& move) {
+  return absl::StrCat("j", static_cast<int>(move.first) * kInputs + static_cast<int>(move.second));
+}
+std::string CodeOf(const Moves::TaskMove& move) {
+  return absl::StrCat("t", static_cast<int>(move.first) * kTasks + static_cast<int>(move.second));
 }
 
 template <typename Move>
@@ -101,30 +105,16 @@ std::vector<std::string> Moves::illegal() const {
 
 std::string Moves::Encode() const {
   std::string text;
-  for (const auto& [phase, input] : jobs_) {
-    absl::StrAppend(&text, " j", static_cast<int>(phase) * kInputs + static_cast<int>(input));
-  }
-  for (const auto& [before, after] : tasks_) {
-    absl::StrAppend(&text, " t", static_cast<int>(before) * kTasks + static_cast<int>(after));
-  }
+  for (const JobMove& move : jobs_) absl::StrAppend(&text, " ", CodeOf(move));
+  for (const TaskMove& move : tasks_) absl::StrAppend(&text, " ", CodeOf(move));
   return text;
 }
 
-bool Moves::AddEncoded(const std::string& text) {
-  for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    int number = 0;
-    if (!absl::SimpleAtoi(word.substr(1), &number) || number < 0) return false;
-    if (word[0] == 'j' && number < kPhases * kInputs) {
-      jobs_.emplace(static_cast<JobPhase>(number / kInputs),
-                    static_cast<JobInput>(number % kInputs));
-    } else if (word[0] == 't' && number < kTasks * kTasks) {
-      tasks_.emplace(static_cast<TaskPhase>(number / kTasks),
-                     static_cast<TaskPhase>(number % kTasks));
-    } else {
-      return false;
-    }
-  }
-  return true;
+std::map<std::string, std::string> Moves::LegalByCode() {
+  std::map<std::string, std::string> names;
+  for (const JobMove& move : LegalJobMoves()) names[CodeOf(move)] = NameOf(move);
+  for (const TaskMove& move : LegalTaskMoves()) names[CodeOf(move)] = NameOf(move);
+  return names;
 }
 
 }  // namespace pipefill::simulator

@@ -4,6 +4,7 @@
 #ifndef SIMULATOR_FAULTS_MOVES_H_
 #define SIMULATOR_FAULTS_MOVES_H_
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -37,8 +38,8 @@ class Moves {
   std::vector<std::string> illegal() const;
   // "j12 t3 ...": for handing them from one process to another.
   std::string Encode() const;
-  // False if the text is none.
-  bool AddEncoded(const std::string& text);
+  // The legal ones by such codes, with their names for people.
+  static std::map<std::string, std::string> LegalByCode();
 
  private:
   std::set<JobMove> jobs_;

@@ -24,8 +24,6 @@ enum class Plant {
   kGreedyNode,
   // Gates do not close as users pause a main job.
   kDeafGates,
-  // Chance from outside of the seed.
-  kTrueChance,
 };
 
 }  // namespace pipefill::simulator

@@ -1,7 +1,7 @@
 // Runs seeds of the fault simulation one after the other: `./run explore` starts one of these on
 // each core. Exit codes: 0 all is well, 1 a promise was broken, 2 bad arguments.
 //
-// Prints a line per second on stderr, one line per broken promise, and JSON at the end.
+// Prints how it goes on stderr, one line per broken promise, and JSON at the end.
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -82,8 +82,7 @@ int Explore(const Options& options) {
                                {"attempts", sum.attempts},
                                {"seconds", absl::ToDoubleSeconds(SystemClock().Now() - begin)},
                                {"moves", sum.moves.Encode()},
-                               {"moves_share", sum.moves.share()},
-                               {"moves_missing", sum.moves.missing()},
+                               {"moves_legal", Moves::LegalByCode()},
                                {"failing", sum.failing}};
   std::puts(line.dump().c_str());
   return sum.failing.empty() ? 0 : 1;
