@@ -27,6 +27,8 @@ constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
 constexpr int64_t kMaxRuntimeLeastNs = 1'000'000'000;
 constexpr int32_t kPageDefault = 100;
+// Stages that one plan of a job tells.
+constexpr int32_t kCandidatesMax = 1'000;
 constexpr size_t kControlMax = 10'000;  // jobs of one transaction
 constexpr size_t kReasonMax = 256;
 constexpr int32_t kContentDefault = 256 << 10;
@@ -230,6 +232,22 @@ absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room) 
   if (ids <= room.ids_max) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       field, ": ", ids, " in one call, more than ids_max, ", room.ids_max, "; send several calls"));
+}
+
+absl::StatusOr<JobPlanRequest> ReadPlanRequest(const v1::PlanJobRequest& request,
+                                               const SpecLimits& limits) {
+  if (request.candidates_max() < 0 || request.candidates_max() > kCandidatesMax) {
+    return Bad("candidates_max",
+               absl::StrCat(request.candidates_max(), " is not in 0..", kCandidatesMax));
+  }
+  v1::SubmitJobRequest submission;
+  *submission.mutable_spec() = request.spec();
+  JobPlanRequest read;
+  ASSIGN_OR_RETURN(read.spec, ReadSpec(submission, limits));
+  if (request.candidates_max() > 0) {
+    read.candidates_max = static_cast<size_t>(request.candidates_max());
+  }
+  return read;
 }
 
 absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,
