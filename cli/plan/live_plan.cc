@@ -81,37 +81,39 @@ std::string StartFacts(const v1::PlanJobResponse& plan, absl::Time now) {
   return facts.Text();
 }
 
-std::string Figure(double rate, bool is_known) {
-  return is_known ? absl::StrFormat("%.4g", rate) : "";
-}
+std::string Figure(double rate) { return rate > 0 ? absl::StrFormat("%.4g", rate) : ""; }
 
 std::string CandidateTable(const v1::PlanJobResponse& plan, absl::Time now, size_t width) {
   Table table({{"MAIN JOB", Align::kLeft, /*can_shrink=*/true},
                {"STAGE", Align::kRight},
                {"FREE", Align::kRight},
-               {"BEST DEVICE", Align::kLeft, /*can_shrink=*/true},
+               {"DEVICE", Align::kLeft, /*can_shrink=*/true},
                {"RATE/S", Align::kRight},
                {"LOW", Align::kRight},
                {"HIGH", Align::kRight},
                {"DONE IN", Align::kRight},
-               {"WHY", Align::kLeft, /*can_shrink=*/true}});
+               {"CONFIGURATION", Align::kLeft, /*can_shrink=*/true}});
   for (const v1::PlanCandidate& candidate : plan.candidates()) {
     const v1::Forecast& forecast = candidate.forecast();
-    const bool is_known = forecast.rate() > 0;
-    const std::string done = forecast.finish_unix_ns() == 0
-                                 ? ""
-                                 : FormatSpan(absl::FromUnixNanos(forecast.finish_unix_ns()) - now);
-    // The reason where it cannot run; where it can, why no figure is known, or how it would run.
-    std::string why = candidate.text();
-    if (why.empty()) why = is_known ? forecast.configuration() : forecast.text();
+    const absl::Duration left = absl::FromUnixNanos(forecast.finish_unix_ns()) - now;
     table.AddRow({OneLine(candidate.main_job()), absl::StrCat(candidate.stage()),
                   absl::StrCat(candidate.devices_free(), "/", candidate.devices()),
-                  DeviceName(candidate.node(), candidate.device()),
-                  Figure(forecast.rate(), is_known), Figure(forecast.rate_low(), is_known),
-                  Figure(forecast.rate_high(), is_known), done, why});
+                  DeviceName(candidate.node(), candidate.device()), Figure(forecast.rate()),
+                  Figure(forecast.rate_low()), Figure(forecast.rate_high()),
+                  forecast.finish_unix_ns() == 0 ? "" : FormatSpan(left),
+                  OneLine(forecast.configuration())});
   }
-  if (table.is_empty()) return "";
-  std::string text = absl::StrCat("\n", table.Text(width));
+  return table.is_empty() ? "" : absl::StrCat("\n", table.Text(width));
+}
+
+// Why stages cannot take it now, and how many are not shown.
+std::string CandidateNotes(const v1::PlanJobResponse& plan) {
+  Facts facts;
+  for (const v1::PlanCandidate& candidate : plan.candidates()) {
+    facts.AddProse(absl::StrCat(OneLine(candidate.main_job()), " ", candidate.stage()),
+                   candidate.text());
+  }
+  std::string text = facts.Text();
   if (plan.candidates_left_out() > 0) {
     absl::StrAppend(&text, Plural(plan.candidates_left_out(), "stage"),
                     " more; --all shows them\n");
@@ -147,7 +149,7 @@ std::string LivePlanText(const v1::PlanJobResponse& plan, absl::Time now, size_t
   const bool would_wait = plan.node().empty() && plan.evicting_node().empty();
   return absl::StrCat(Headline(plan), "\n",
                       would_wait ? WaitingFacts(plan.job()) : StartFacts(plan, now),
-                      CandidateTable(plan, now, width));
+                      CandidateTable(plan, now, width), CandidateNotes(plan));
 }
 
 std::string LivePlanJson(const v1::PlanJobResponse& plan) {

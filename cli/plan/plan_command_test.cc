@@ -187,9 +187,10 @@ TEST_F(LivePlanTest, AJobAloneAsksSchedulerdAndSubmitsNothing) {
             "  configuration  batch8\n"
             "  source         from its profile, 1 bubbles of a/cpu0\n"
             "\n"
-            "MAIN JOB  STAGE  FREE  BEST DEVICE  RATE/S  LOW  HIGH  DONE IN  WHY\n"
-            "gpt           3   1/2  a/cpu0          400  200   800    4m10s  batch8\n"
-            "gpt           0   0/2  b/cpu0          100   50   200   16m40s  all 2 devices...\n");
+            "MAIN JOB  STAGE  FREE  DEVICE  RATE/S  LOW  HIGH  DONE IN  CONFIGURATION\n"
+            "gpt           3   1/2  a/cpu0     400  200   800    4m10s  batch8\n"
+            "gpt           0   0/2  b/cpu0     100   50   200   16m40s  batch8\n"
+            "  gpt 0  all 2 devices with a main job are taken: 2 of 2 seats\n");
   EXPECT_TRUE(scheduler.submitted.empty());
   ASSERT_EQ(scheduler.planned.size(), 1U);
   EXPECT_EQ(scheduler.planned[0].spec().name(), "embed");

@@ -1,6 +1,8 @@
 #include "scheduler/core/job_plan.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -124,6 +126,18 @@ WaitDetail DetailOf(const JobPlan& plan, const StandingPlanner& planner, const C
   return place;
 }
 
+// The first ones, and the chosen one in place of the last of them if it lies behind.
+void KeepBest(size_t candidates_max, const std::optional<DeviceKey>& chosen,
+              std::vector<PlanCandidate>* candidates) {
+  if (candidates->size() <= candidates_max) return;
+  const auto end = candidates->begin() + static_cast<std::ptrdiff_t>(candidates_max);
+  const auto found = std::find_if(end, candidates->end(), [&](const PlanCandidate& candidate) {
+    return candidate.device == chosen;
+  });
+  if (found != candidates->end() && candidates_max > 0) std::iter_swap(end - 1, found);
+  candidates->erase(end, candidates->end());
+}
+
 }  // namespace
 
 JobPlanner::JobPlanner(Terms terms, std::unique_ptr<Policy> policy,
@@ -175,14 +189,11 @@ absl::StatusOr<JobPlan> JobPlanner::Make(const ClusterView& view, const JobPlanR
   ReadDecision(*plan, &result);
   result.detail = DetailOf(result, planner, view, time.now);
   candidates.Follow(seen.waiting, *plan, result.job.id);
-  result.candidates =
-      candidates.Rank({.job = result.job,
-                       .pending = seen.waiting.back(),
-                       .policy = *policy,
-                       .chosen = result.device.has_value() ? result.device : result.evicting});
-  const size_t shown = std::min(result.candidates.size(), request.candidates_max);
-  result.candidates.resize(shown);
-  result.candidates_left_out = candidates.stages() - shown;
+  const std::optional<DeviceKey> chosen =
+      result.device.has_value() ? result.device : result.evicting;
+  result.candidates = candidates.Rank({result.job, seen.waiting.back(), *policy, chosen});
+  KeepBest(request.candidates_max, chosen, &result.candidates);
+  result.candidates_left_out = candidates.stages() - result.candidates.size();
   return result;
 }
 

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "planner/planner.h"
 #include "planner/policies/fifo.h"
 #include "scheduler/testing/builders.h"
 
@@ -268,8 +271,18 @@ TEST_F(JobPlanTest, ShowsTheBestOfManyStagesAndCountsTheRest) {
   const JobPlan plan = PlanOf(ProfiledSpec(), /*candidates_max=*/2);
   ASSERT_EQ(plan.candidates.size(), 2U);
   EXPECT_EQ(plan.candidates[0].stage, 3);
-  EXPECT_EQ(plan.candidates[1].stage, 2);
   EXPECT_EQ(plan.candidates_left_out, 2U);
+}
+
+TEST_F(JobPlanTest, ShowsTheStageWhereItWouldStartEvenIfOthersAreFaster) {
+  for (int32_t stage = 0; stage < 4; ++stage) {
+    Connect(DeviceOf(absl::StrCat("n", stage), stage, (10 + 10 * stage) * kMs));
+  }
+  const JobPlan plan = PlanOf(ProfiledSpec(), /*candidates_max=*/2);
+  EXPECT_EQ(plan.device, (DeviceKey{"n0", "cpu0"}));  // the first of equal ones, for fifo
+  ASSERT_EQ(plan.candidates.size(), 2U);
+  EXPECT_EQ(plan.candidates[0].stage, 3);
+  EXPECT_EQ(plan.candidates[1].stage, 0);
 }
 
 TEST_F(JobPlanTest, FallsBackWhenThePolicyFails) {

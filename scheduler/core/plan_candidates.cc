@@ -72,8 +72,12 @@ void PlanCandidates::Follow(const std::vector<PendingJob>& waiting, const Plan& 
 std::vector<PlanCandidate> PlanCandidates::Rank(const Question& question) const {
   std::vector<Outline> outlines;
   for (const Stage& stage : stages_) outlines.push_back(OutlineOf(stage, question));
-  std::stable_sort(outlines.begin(), outlines.end(), [](const Outline& a, const Outline& b) {
-    return (a.devices_free > 0) > (b.devices_free > 0);
+  const auto is_chosen = [&](const Outline& outline) {
+    return devices_[outline.best].key == question.chosen;
+  };
+  std::stable_sort(outlines.begin(), outlines.end(), [&](const Outline& a, const Outline& b) {
+    return std::tuple(is_chosen(a), a.devices_free > 0) >
+           std::tuple(is_chosen(b), b.devices_free > 0);
   });
   if (outlines.size() > kForecastsMax) outlines.resize(kForecastsMax);
   std::vector<PlanCandidate> candidates;

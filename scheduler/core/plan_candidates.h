@@ -70,8 +70,8 @@ class PlanCandidates {
     const Policy& policy;
     std::optional<DeviceKey> chosen;  // where the plan wants it
   };
-  // All stages, but that no more than kForecastsMax are looked at closely. Best first: where a
-  // device could take it now, then where it is fastest.
+  // All stages, but that no more than kForecastsMax are looked at closely, the chosen one among
+  // them. Best first: where a device could take it now, then where it is fastest.
   std::vector<PlanCandidate> Rank(const Question& question) const;
   size_t stages() const { return stages_.size(); }
 
