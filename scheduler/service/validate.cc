@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/quantity.h"
 #include "common/status.h"
+#include "common/variable_name.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/core/labels.h"
 
@@ -39,12 +40,6 @@ absl::Status Bad(absl::string_view field, absl::string_view text) {
 }
 
 bool IsNameCharacter(char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; }
-
-bool IsVariableName(const std::string& name) {
-  if (name.empty() || absl::ascii_isdigit(name[0])) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
-}
 
 bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
