@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/learn/fill_limits.h"
+#include "common/variable_name.h"
 
 namespace pipefill {
 namespace {
@@ -27,13 +27,6 @@ static_assert(static_cast<int>(FillMode::kReport) == v1::FILL_MODE_REPORT);
 static_assert(static_cast<int>(FillMode::kFill) == v1::FILL_MODE_FILL);
 
 bool HasNul(const std::string& text) { return absl::StrContains(text, '\0'); }
-
-bool IsVariableName(const std::string& name) {
-  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
-         });
-}
 
 absl::Status CheckLaunch(const v1::LaunchAttempt& launch) {
   const v1::JobSpec& spec = launch.spec();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "cli/output.h"
+#include "cli/share.h"
 #include "cli/words.h"
 #include "common/quantity.h"
 
@@ -29,10 +30,6 @@ Cost CostOf(const v1::FillControl& control) {
   return control.slowdown_low() > budget ? Cost::kOver : Cost::kUnsure;
 }
 
-std::string BudgetText(const v1::FillControl& control) {
-  return absl::StrFormat("%g %%", control.budget_ppm() / 1e4);
-}
-
 std::string SlowdownText(const v1::FillControl& control) {
   if (!HasEstimate(control)) return "-";
   return absl::StrFormat("%+.2f %%", control.slowdown() * 100);
@@ -45,7 +42,7 @@ std::string IntervalText(const v1::FillControl& control) {
 }
 
 std::string CostText(const v1::FillControl& control) {
-  const std::string budget = BudgetText(control);
+  const std::string budget = FormatPpm(control.budget_ppm());
   if (!HasEstimate(control)) return absl::StrCat("not known yet, budget ", budget);
   const std::string interval = IntervalText(control);
   std::string text = absl::StrCat(SlowdownText(control), " iteration time");

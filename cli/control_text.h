@@ -22,8 +22,6 @@ enum class Cost {
 };
 Cost CostOf(const v1::FillControl& control);
 
-// "1 %", "0.25 %".
-std::string BudgetText(const v1::FillControl& control);
 // "+0.31 %"; "-" without an estimate.
 std::string SlowdownText(const v1::FillControl& control);
 // "-0.10..+0.72 %"; "" without an interval.

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/output.h"
 
 namespace pipefill {
 namespace {
@@ -30,14 +29,17 @@ std::string FinishText(const v1::Forecast& forecast, absl::Time now) {
 
 }  // namespace
 
+void AddForecast(const v1::Forecast& forecast, absl::Time now, Facts* facts) {
+  if (forecast.rate() > 0) facts->Add("rate", RateText(forecast));
+  if (forecast.finish_unix_ns() != 0) facts->Add("done", FinishText(forecast, now));
+  if (!forecast.configuration().empty()) facts->Add("configuration", forecast.configuration());
+  facts->AddProse(forecast.rate() > 0 ? "source" : "none yet", forecast.text());
+}
+
 std::string ForecastFacts(const v1::Job& job, absl::Time now) {
   if (!job.has_forecast()) return "";
-  const v1::Forecast& forecast = job.forecast();
   Facts facts;
-  if (forecast.rate() > 0) facts.Add("rate", RateText(forecast));
-  if (forecast.finish_unix_ns() != 0) facts.Add("done", FinishText(forecast, now));
-  if (!forecast.configuration().empty()) facts.Add("configuration", forecast.configuration());
-  facts.AddProse(forecast.rate() > 0 ? "source" : "none yet", forecast.text());
+  AddForecast(job.forecast(), now, &facts);
   return facts.Text();
 }
 

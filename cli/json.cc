@@ -79,36 +79,6 @@ Json StepJson(const v1::JobStep& step) {
   return json;
 }
 
-Json PendingJson(const v1::PendingDetail& pending) {
-  Json json;
-  json["rule"] = pending.rule();
-  json["need_bytes"] = pending.need_bytes();
-  json["have_bytes"] = pending.have_bytes();
-  if (!pending.nearest_node().empty()) {
-    json["nearest"] = DeviceName(pending.nearest_node(), pending.nearest_device());
-  }
-  SetUnlessZero(json, "place", pending.place());
-  json["waiting"] = pending.waiting();
-  json["help"] = Json::array();
-  for (const std::string& line : pending.help()) json["help"].push_back(line);
-  return json;
-}
-
-Json ForecastJson(const v1::Forecast& forecast) {
-  Json json;
-  if (forecast.rate() > 0) {
-    json["rate"] = forecast.rate();
-    json["rate_low"] = forecast.rate_low();
-    json["rate_high"] = forecast.rate_high();
-  }
-  SetUnlessZero(json, "finish_unix_ns", forecast.finish_unix_ns());
-  SetUnlessZero(json, "finish_earliest_unix_ns", forecast.finish_earliest_unix_ns());
-  SetUnlessZero(json, "finish_latest_unix_ns", forecast.finish_latest_unix_ns());
-  SetUnlessEmpty(json, "configuration", forecast.configuration());
-  SetUnlessEmpty(json, "text", forecast.text());
-  return json;
-}
-
 // Its array and what it depends on.
 void AddTies(const v1::Job& job, Json* json) {
   if (job.has_array()) {
@@ -153,6 +123,36 @@ Json ControlJson(const v1::FillControl& control) {
 }
 
 }  // namespace
+
+Json PendingJson(const v1::PendingDetail& pending) {
+  Json json;
+  json["rule"] = pending.rule();
+  json["need_bytes"] = pending.need_bytes();
+  json["have_bytes"] = pending.have_bytes();
+  if (!pending.nearest_node().empty()) {
+    json["nearest"] = DeviceName(pending.nearest_node(), pending.nearest_device());
+  }
+  SetUnlessZero(json, "place", pending.place());
+  json["waiting"] = pending.waiting();
+  json["help"] = Json::array();
+  for (const std::string& line : pending.help()) json["help"].push_back(line);
+  return json;
+}
+
+Json ForecastJson(const v1::Forecast& forecast) {
+  Json json;
+  if (forecast.rate() > 0) {
+    json["rate"] = forecast.rate();
+    json["rate_low"] = forecast.rate_low();
+    json["rate_high"] = forecast.rate_high();
+  }
+  SetUnlessZero(json, "finish_unix_ns", forecast.finish_unix_ns());
+  SetUnlessZero(json, "finish_earliest_unix_ns", forecast.finish_earliest_unix_ns());
+  SetUnlessZero(json, "finish_latest_unix_ns", forecast.finish_latest_unix_ns());
+  SetUnlessEmpty(json, "configuration", forecast.configuration());
+  SetUnlessEmpty(json, "text", forecast.text());
+  return json;
+}
 
 Json JobJson(const v1::Job& job) {
   Json json;

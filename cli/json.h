@@ -18,6 +18,9 @@ namespace pipefill {
 using Json = nlohmann::ordered_json;
 
 Json JobJson(const v1::Job& job);
+Json ForecastJson(const v1::Forecast& forecast);
+// The job waits.
+Json PendingJson(const v1::PendingDetail& pending);
 Json DeviceJson(const v1::Device& device);
 Json MainRankJson(const v1::MainRank& rank);
 Json MainSettingsJson(const v1::MainJobSettings& settings);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
+#include "scheduler/core/admission.h"
 #include "scheduler/scheduler_loop.h"
 
 namespace pipefill::scheduler {
@@ -53,8 +54,7 @@ JobOutcome SchedulerLoop::CancelLaterTask(JobId id, const absl::Status& not_foun
 }
 
 absl::Status SchedulerLoop::CheckStart(const JobSpec& spec) const {
-  if (!spec.start_before.has_value() || time_.wall < *spec.start_before) return absl::OkStatus();
-  return absl::InvalidArgumentError("spec.start_before_unix_ns: lies in the past");
+  return CheckStartsLater(spec, time_.wall);
 }
 
 void SchedulerLoop::FailLateStarts() {

@@ -150,6 +150,10 @@ struct Server::Parts {
         space(settings.state_dir, settings.disk_reserve_bytes),
         policy(*MakePolicyByName(settings.policy, ReadFile)),
         fallback(*MakePolicyByName(settings.fallback_policy, ReadFile)),
+        planner({.tenants = settings.tenants,
+                 .heard_within = settings.agent_lost_after - settings.agent_lease},
+                *MakePolicyByName(settings.policy, ReadFile),
+                *MakePolicyByName(settings.fallback_policy, ReadFile)),
         events(EventLoop::Create()),
         edge(EventLoop::Create()),
         snapshot_thread(snapshots),
@@ -171,7 +175,7 @@ struct Server::Parts {
              {.snapshot_sequence = recovered.snapshot_sequence,
               .older_snapshot_sequence = recovered.older_snapshot_sequence,
               .snapshot_at = recovered.snapshot_at}),
-        users({dependencies.clock, *edge, loop, board, watch, streams, relay},
+        users({dependencies.clock, *edge, loop, board, watch, streams, relay, planner},
               {.limits = {.default_memory_bytes = settings.default_memory_bytes,
                           .spec_max_bytes = settings.spec_max_bytes,
                           .default_min_runtime = settings.min_runtime,
@@ -190,6 +194,8 @@ struct Server::Parts {
   scheduler::DiskReserve space;
   const std::unique_ptr<Policy> policy;
   const std::unique_ptr<Policy> fallback;
+  // Of jobs that are not submitted.
+  const scheduler::JobPlanner planner;
   const std::unique_ptr<EventLoop> events;
   // Of watches, and of timers for calls: what must go on while the scheduler loop is busy.
   const std::unique_ptr<EventLoop> edge;

@@ -134,6 +134,36 @@ TEST_F(ServerTest, PendingJobSaysWhy) {
   EXPECT_THAT(Get(id).pending_text(), HasSubstr("1 of 1 in line"));
 }
 
+TEST_F(ServerTest, PlanOfAJobSaysWhereItWouldStartAndStartsNothing) {
+  ScriptedAgent agent(server_->address(), {});
+  ASSERT_TRUE(agent.Settle());
+  v1::PlanJobRequest request;
+  request.mutable_spec()->add_command("/bin/true");
+  v1::PlanJobResponse plan;
+  const grpc::Status status = Call(&v1::SchedulerService::Stub::PlanJob, request, &plan);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(plan.node(), "a");
+  EXPECT_EQ(plan.device(), "cpu0");
+  EXPECT_EQ(plan.job().pending_reason(), v1::PENDING_REASON_UNSPECIFIED);
+  EXPECT_EQ(plan.job().pending().place(), 1);
+  ASSERT_EQ(plan.candidates_size(), 1);
+  EXPECT_EQ(plan.candidates(0).devices_free(), 1);
+  EXPECT_THAT(plan.candidates(0).forecast().text(), HasSubstr("no profile"));
+
+  // Ids are given in order, so the next job is the first one.
+  EXPECT_EQ(Submit("/bin/true"), 1);
+  StartNext(agent);
+  ASSERT_TRUE(Call(&v1::SchedulerService::Stub::PlanJob, request, &plan).ok());
+  EXPECT_EQ(plan.node(), "");
+  EXPECT_EQ(plan.job().pending_reason(), v1::PENDING_REASON_RESIDENT_LIMIT);
+  EXPECT_EQ(plan.candidates(0).neighbours(0).job_id(), 1);
+  EXPECT_THAT(plan.candidates(0).text(), HasSubstr("1 of 1 seats"));
+
+  request.mutable_spec()->set_memory_bytes(int64_t{64} << 30);
+  EXPECT_EQ(Call(&v1::SchedulerService::Stub::PlanJob, request, &plan).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(ServerTest, ListGoesPageByPageFromTheNewest) {
   for (int i = 0; i < 3; ++i) Submit("/bin/true");
   v1::ListJobsRequest request;

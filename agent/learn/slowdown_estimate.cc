@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "common/median.h"
+
 namespace pipefill {
 namespace {
 
@@ -23,13 +25,6 @@ double Variance(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += (value - mean) * (value - mean);
   return sum / static_cast<double>(values.size() - 1);
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 // The 97.5 % quantile of Student's distribution, by the expansion of Abramowitz and Stegun,

@@ -93,13 +93,24 @@ PlanDevice DeviceOf(const DeviceCuts& device) {
   return plan;
 }
 
+// The profiler ends the mark of a step with the last work in it. The last step has none behind it
+// that would tell how long the device was idle then, so it is left out, unless it is the only one.
+void DropOpenEnd(const std::vector<GpuWork>& work, int64_t gap_min_ns,
+                 std::vector<int64_t>& borders) {
+  if (borders.size() < 3) return;
+  int64_t end_ns = 0;
+  for (const GpuWork& one : work) end_ns = std::max(end_ns, one.end_ns);
+  if (borders.back() < end_ns + gap_min_ns) borders.pop_back();
+}
+
 absl::StatusOr<DeviceCuts> CutDevice(const GpuTrace& trace, int64_t device, int64_t gap_min_ns,
                                      std::vector<std::string>& notes) {
   const std::vector<GpuWork> work = ComputeWork(trace.devices.at(device), trace.names);
   const std::vector<Stretch> busy = BusyStretches(work, gap_min_ns);
   const bool has_marks = !trace.steps.empty();
-  const std::vector<int64_t> borders =
+  std::vector<int64_t> borders =
       has_marks ? BordersByMarks(trace.steps, device) : BordersByPeriod(work);
+  if (has_marks) DropOpenEnd(trace.devices.at(device), gap_min_ns, borders);
   if (borders.size() < 2) {
     return absl::InvalidArgumentError(absl::StrCat(
         trace.source, ": no whole iteration of gpu ", device, " among ", work.size(), " kernels; ",

@@ -2,8 +2,9 @@
 //
 //   work       kernels, but for those of communication (nccl, rccl), and copies on their streams
 //   chunk      work without a pause of at least gap_min_ns
-//   iteration  from one ProfilerStep mark to the next; without marks the shortest stretch of
-//              kernels after which the same names come again
+//   iteration  from one ProfilerStep mark to the next (the last one only if its mark goes on
+//              behind its work); without marks the shortest stretch of kernels after which the
+//              same names come again
 //   bubble     a pause of at least gap_min_ns; number k is the one after k chunks
 //
 // Iterations need not have the same number of chunks: lengths by number are those of the iterations

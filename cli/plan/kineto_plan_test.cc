@@ -73,6 +73,18 @@ TEST(KinetoPlanTest, WithoutMarksIterationsComeFromTheKernelsAndANoteSaysSo) {
   EXPECT_TRUE(absl::StrContains(plan.notes[0], "no ProfilerStep marks"));
 }
 
+TEST(KinetoPlanTest, MarksThatEndWithTheLastWorkLeaveTheLastIterationOpen) {
+  TraceMaker maker;
+  for (int i = 0; i < 4; ++i) {
+    maker.Iteration(i);
+    maker.trace().steps.back().end_ns -= 20 * kMs;
+  }
+  const IdlePlan plan = PlanOfTraces({maker.trace()}, kGapMinNs).value();
+  EXPECT_EQ(plan.iterations, 3);
+  EXPECT_EQ(plan.iteration_ns, 100 * kMs);
+  EXPECT_DOUBLE_EQ(plan.bubble_share, 0.5);
+}
+
 TEST(KinetoPlanTest, AnOddIterationCountsInTheShareAndNotInTheLengths) {
   TraceMaker maker;
   for (int i = 0; i < 3; ++i) maker.Iteration(i);

@@ -16,6 +16,7 @@
 #include "cli/plan/fill_forecast.h"
 #include "cli/plan/idle_plan.h"
 #include "cli/plan/kineto_plan.h"
+#include "cli/plan/live_plan.h"
 #include "cli/plan/model_options.h"
 #include "cli/plan/model_plan.h"
 #include "cli/plan/plan_json.h"
@@ -33,6 +34,10 @@
 namespace pipefill {
 namespace {
 
+constexpr char kDefaultBudget[] = "1%";
+// Stages that --all asks schedulerd for: all that it tells.
+constexpr int32_t kCandidatesOfAll = 1'000;
+
 struct PlanOptions {
   ModelOptions model;
   std::string stages_file;
@@ -41,12 +46,28 @@ struct PlanOptions {
   std::string job_file;
   std::string profile_file;
   int32_t samples = 0;
-  std::string budget = "1%";
+  std::string budget;  // empty = kDefaultBudget
   bool wants_all = false;
   std::string html;
   std::string svg;
   OutputFormat format = OutputFormat::kTable;
 };
+
+// The job of --job, with the profile of --profile; of that alone nothing else is known.
+absl::StatusOr<v1::JobSpec> ReadJob(const PlanOptions& options, const CommandContext& context) {
+  v1::JobSpec spec;
+  if (!options.job_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(PathOf(options.job_file, context)));
+    ASSIGN_OR_RETURN(spec, ParseJobFile(text, options.job_file, context.clock.WallNow()));
+  }
+  if (!options.profile_file.empty()) {
+    spec.clear_profile();
+    RETURN_IF_ERROR(WithContext(
+        ReadJsonFile(PathOf(options.profile_file, context), spec.mutable_profile()), "--profile"));
+  }
+  if (options.samples > 0) spec.mutable_profile()->set_samples_total(options.samples);
+  return spec;
+}
 
 // The job to forecast; nullopt if none was named.
 absl::StatusOr<std::optional<FillQuestion>> ReadQuestion(const PlanOptions& options,
@@ -56,24 +77,13 @@ absl::StatusOr<std::optional<FillQuestion>> ReadQuestion(const PlanOptions& opti
     return absl::InvalidArgumentError(
         "--samples is about a fill job; name it with --job FILE or --profile FILE");
   }
+  ASSIGN_OR_RETURN(const v1::JobSpec spec, ReadJob(options, context));
   FillQuestion question;
-  v1::FillProfile profile;
-  if (!options.job_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(PathOf(options.job_file, context)));
-    ASSIGN_OR_RETURN(const v1::JobSpec spec,
-                     ParseJobFile(text, options.job_file, context.clock.WallNow()));
-    profile = spec.profile();
-    question.job = spec.name().empty() ? options.job_file : spec.name();
-    if (spec.memory_bytes() > 0) question.memory_max_bytes = spec.memory_bytes();
-  }
-  if (!options.profile_file.empty()) {
-    profile.Clear();
-    RETURN_IF_ERROR(
-        WithContext(ReadJsonFile(PathOf(options.profile_file, context), &profile), "--profile"));
-    if (question.job.empty()) question.job = options.profile_file;
-  }
-  if (options.samples > 0) profile.set_samples_total(options.samples);
-  question.profile = scheduler::FromProto(profile);
+  question.job = spec.name();
+  if (question.job.empty()) question.job = options.job_file;
+  if (question.job.empty()) question.job = options.profile_file;
+  if (spec.memory_bytes() > 0) question.memory_max_bytes = spec.memory_bytes();
+  question.profile = scheduler::FromProto(spec.profile());
   return question;
 }
 
@@ -100,7 +110,8 @@ absl::StatusOr<IdlePlan> MakePlan(PlanOptions& options, const CommandContext& co
   if (options.model.pipeline.empty() == options.traces.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.traces.empty() ? "nothing to plan" : "a model or a trace, not both",
-                     "; write either --pipeline 16x8@1f1b --forward 10ms or --trace FILE"));
+                     "; write either --pipeline 16x8@1f1b --forward 10ms or --trace FILE, or --job "
+                     "FILE alone to ask schedulerd"));
   }
   if (!options.traces.empty()) return PlanOfFiles(options, context);
   if (!options.gap_min.empty()) {
@@ -131,17 +142,52 @@ absl::Status WriteFiles(const PlanOptions& options, const CommandContext& contex
   return WriteFileAtomically(PathOf(options.svg, context), PlanSvg(plan));
 }
 
+void PrintNote(const std::string& note, CommandContext& context) {
+  context.err << "pipefill: note: " << note << "\n";
+}
+
 void PrintText(const PlanOptions& options, CommandContext& context, const IdlePlan& plan,
                const std::string& fill_text) {
   context.out << PlanHeadline(plan) << "\n"
               << TimelineText(plan, context.width) << "\n"
               << BubbleTable(plan, {.wants_all = options.wants_all, .width = context.width})
               << fill_text;
-  for (const std::string& note : plan.notes) context.err << "pipefill: note: " << note << "\n";
+  for (const std::string& note : plan.notes) PrintNote(note, context);
+}
+
+// With a job and nothing to plan it on, the cluster that is there is asked.
+bool IsLive(const PlanOptions& options) {
+  return options.model.pipeline.empty() && options.traces.empty() && !options.job_file.empty();
+}
+
+absl::StatusOr<ExitCode> RunLivePlan(const PlanOptions& options, CommandContext& context) {
+  const bool is_of_a_plan = options.model != ModelOptions() || !options.stages_file.empty() ||
+                            !options.gap_min.empty() || !options.budget.empty() ||
+                            !options.html.empty() || !options.svg.empty();
+  if (is_of_a_plan) {
+    return absl::InvalidArgumentError(
+        "--job alone asks schedulerd; times, memory, stages, --gap-min, --budget, --html and --svg "
+        "are for a model or a trace: leave them out, or write --pipeline or --trace");
+  }
+  v1::PlanJobRequest request;
+  ASSIGN_OR_RETURN(*request.mutable_spec(), ReadJob(options, context));
+  if (options.wants_all) request.set_candidates_max(kCandidatesOfAll);
+  ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerClient> client,
+                   context.connect(context.scheduler));
+  ASSIGN_OR_RETURN(const v1::PlanJobResponse plan, client->PlanJob(request));
+  if (options.format == OutputFormat::kJson) {
+    context.out << LivePlanJson(plan);
+    return kExitOk;
+  }
+  context.out << LivePlanText(plan, context.clock.WallNow(), context.width);
+  for (const std::string& note : plan.notes()) PrintNote(note, context);
+  return kExitOk;
 }
 
 absl::StatusOr<ExitCode> RunPlan(PlanOptions& options, CommandContext& context) {
-  ASSIGN_OR_RETURN(const uint32_t budget_ppm, ParsePpm("budget", options.budget));
+  if (IsLive(options)) return RunLivePlan(options, context);
+  const std::string budget = options.budget.empty() ? kDefaultBudget : options.budget;
+  ASSIGN_OR_RETURN(const uint32_t budget_ppm, ParsePpm("budget", budget));
   ASSIGN_OR_RETURN(const std::optional<FillQuestion> question, ReadQuestion(options, context));
   ASSIGN_OR_RETURN(IdlePlan plan, MakePlan(options, context));
   std::optional<FillForecast> forecast;
@@ -209,21 +255,23 @@ void AddPlanCommand(CLI::App& parent, CommandSet& commands) {
       ->type_name("FILE");
   AddText(*command, "--gap-min", "Shorter pauses are work; default: 500us", "TIME",
           options->gap_min);
-  AddText(*command, "--job", "Forecast this job file's job", "FILE", options->job_file);
+  AddText(*command, "--job", "Forecast this job file's job; alone: in the cluster", "FILE",
+          options->job_file);
   AddText(*command, "--profile", "The same, of what 'pipefill profile' wrote", "FILE",
           options->profile_file);
   AddNumberOption(*command, {"--samples", "Samples the job has to do"}, &options->samples);
   AddText(*command, "--budget", "What filling may cost; default: 1%", "SHARE", options->budget);
-  command->add_flag("--all", options->wants_all, "Every bubble as a row");
+  command->add_flag("--all", options->wants_all, "Every bubble, or stage, as a row");
   AddText(*command, "--html", "Write the plan as a page with a timeline", "FILE", options->html);
   AddText(*command, "--svg", "Write the timeline as a picture", "FILE", options->svg);
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   command->footer(
-      "Schedules: gpipe, 1f1b, interleaved, zb-h1, zb-v. Nothing is started and no\n"
-      "schedulerd is asked:\n"
+      "Schedules: gpipe, 1f1b, interleaved, zb-h1, zb-v. Nothing is started:\n"
       "  pipefill plan --pipeline 16x8@1f1b --forward 10ms --profile embed.profile.json\n"
       "A trace is what the PyTorch profiler exported (.json or .json.gz), or what agentd\n"
-      "recorded, a file or its folder.");
+      "recorded, a file or its folder. With neither of both schedulerd is asked where and\n"
+      "when the job would run now; nothing is submitted:\n"
+      "  pipefill plan --job embed.json");
   commands.Add(
       {command, [options](CommandContext& context) { return RunPlan(*options, context); }});
 }

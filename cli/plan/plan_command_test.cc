@@ -130,5 +130,145 @@ TEST_F(PlanCommandTest, AFileThatIsNotThereAndAStageThatDoesNotFitHaveTheirOwnCo
   EXPECT_TRUE(absl::StrContains(result.err, "stage 0 does not fit its device")) << result.err;
 }
 
+// --- In a cluster that is there ---
+
+class LivePlanTest : public PlanCommandTest {
+ protected:
+  LivePlanTest() {
+    v1::PlanJobResponse& plan = scheduler.plan;
+    plan.mutable_job()->mutable_spec()->set_name("embed");
+    plan.mutable_job()->mutable_pending()->set_place(1);
+    plan.mutable_job()->mutable_pending()->set_waiting(3);
+    plan.set_node("a");
+    plan.set_device("cpu0");
+    v1::PlanCandidate& best = AddStage(3, "a", 400);
+    best.set_devices_free(1);
+    v1::PlanNeighbour& neighbour = *best.add_neighbours();
+    neighbour.set_job_id(7);
+    neighbour.set_name("index");
+    neighbour.set_finish_unix_ns(absl::ToUnixNanos(time.WallNow() + absl::Minutes(5)));
+    AddStage(0, "b", 100).set_text("all 2 devices with a main job are taken: 2 of 2 seats");
+  }
+
+  v1::PlanCandidate& AddStage(int32_t stage, const std::string& node, double rate) {
+    v1::PlanCandidate& candidate = *scheduler.plan.add_candidates();
+    candidate.set_main_job("gpt");
+    candidate.set_stage(stage);
+    candidate.set_devices(2);
+    candidate.set_node(node);
+    candidate.set_device("cpu0");
+    v1::Forecast& forecast = *candidate.mutable_forecast();
+    forecast.set_rate(rate);
+    forecast.set_rate_low(rate / 2);
+    forecast.set_rate_high(rate * 2);
+    forecast.set_configuration("batch8");
+    forecast.set_finish_unix_ns(absl::ToUnixNanos(time.WallNow() + absl::Seconds(100'000 / rate)));
+    forecast.set_finish_earliest_unix_ns(absl::ToUnixNanos(time.WallNow() + absl::Seconds(60)));
+    forecast.set_text("from its profile, 1 bubbles of a/cpu0");
+    return candidate;
+  }
+
+  std::string JobFile() {
+    return Write("job.json",
+                 absl::StrCat(R"({"name": "embed", "command": ["x"], "profile": )", kProfile, "}"));
+  }
+};
+
+TEST_F(LivePlanTest, AJobAloneAsksSchedulerdAndSubmitsNothing) {
+  const Result result = Plan("--job " + JobFile());
+  EXPECT_EQ(result.code, kExitOk) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.out,
+            "embed would start now on a/cpu0 (gpt, stage 3)\n"
+            "  in line        1 of 3, priority 0\n"
+            "  beside         job 7 (index), done in 5m0s\n"
+            "  rate           400 samples/s, between 200 and 800\n"
+            "  done           in 4m10s, at least 1m0s\n"
+            "  configuration  batch8\n"
+            "  source         from its profile, 1 bubbles of a/cpu0\n"
+            "\n"
+            "MAIN JOB  STAGE  FREE  DEVICE  RATE/S  LOW  HIGH  DONE IN  CONFIGURATION\n"
+            "gpt           3   1/2  a/cpu0     400  200   800    4m10s  batch8\n"
+            "gpt           0   0/2  b/cpu0     100   50   200   16m40s  batch8\n"
+            "  gpt 0  all 2 devices with a main job are taken: 2 of 2 seats\n");
+  EXPECT_TRUE(scheduler.submitted.empty());
+  ASSERT_EQ(scheduler.planned.size(), 1U);
+  EXPECT_EQ(scheduler.planned[0].spec().name(), "embed");
+  EXPECT_EQ(scheduler.planned[0].candidates_max(), 0);
+}
+
+TEST_F(LivePlanTest, ProfileSamplesAndAllGoOverTheJobFile) {
+  const std::string profile = Write("other.json", R"({"configurations": [
+      {"name": "other", "samples_per_pass": 1, "nodes": [{"time_ns": 1000000}]}]})");
+  const Result result =
+      Plan(absl::StrCat("--all --samples 77 --profile ", profile, " --job ", JobFile()));
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  const v1::PlanJobRequest& asked = scheduler.planned.at(0);
+  EXPECT_EQ(asked.spec().profile().configurations(0).name(), "other");
+  EXPECT_EQ(asked.spec().profile().samples_total(), 77);
+  EXPECT_EQ(asked.candidates_max(), 1'000);
+}
+
+TEST_F(LivePlanTest, AJobThatWouldWaitIsExplainedAsWhyDoes) {
+  v1::PlanJobResponse& plan = scheduler.plan;
+  plan.clear_node();
+  plan.clear_device();
+  plan.mutable_job()->mutable_pending()->set_rule("needs 2 GiB; the most that is free is 1 GiB");
+  plan.mutable_job()->mutable_pending()->set_need_bytes(int64_t{2} << 30);
+  plan.mutable_job()->mutable_pending()->set_have_bytes(int64_t{1} << 30);
+  plan.mutable_job()->mutable_pending()->add_help("would start now with 1 GiB less, on a/cpu0");
+  plan.set_candidates_left_out(14);
+  plan.add_notes("it would be held; this is as if it were not");
+  const Result result = Plan("--job " + JobFile());
+  EXPECT_EQ(result.code, kExitOk);
+  EXPECT_TRUE(absl::StartsWith(result.out,
+                               "embed would wait\n"
+                               "  rule        needs 2 GiB; the most that is free is 1 GiB\n"
+                               "  need        2 GiB\n"))
+      << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, "in line     1 of 3, priority 0\n")) << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, "14 stages more; --all shows them\n"));
+  EXPECT_EQ(result.err, "pipefill: note: it would be held; this is as if it were not\n");
+}
+
+TEST_F(LivePlanTest, SaysWhomItWouldHaveEvicted) {
+  v1::PlanJobResponse& plan = scheduler.plan;
+  plan.clear_node();
+  plan.clear_device();
+  plan.set_evicting_node("b");
+  plan.set_evicting_device("cpu0");
+  plan.add_evicted_job_ids(7);
+  const Result result = Plan("--job " + JobFile());
+  EXPECT_TRUE(absl::StartsWith(
+      result.out, "embed would start on b/cpu0 (gpt, stage 0) once job 7 is evicted\n"))
+      << result.out;
+}
+
+TEST_F(LivePlanTest, JsonHasAllOfIt) {
+  const Result result = Plan("-o json --job " + JobFile());
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["device"], "a/cpu0");
+  EXPECT_EQ(json["pending"]["place"], 1);
+  EXPECT_EQ(json["candidates"][0]["forecast"]["rate"], 400);
+  EXPECT_EQ(json["candidates"][0]["neighbours"][0]["job_id"], 7);
+  EXPECT_EQ(json["candidates"][1]["text"], "all 2 devices with a main job are taken: 2 of 2 seats");
+  EXPECT_EQ(json["candidates_left_out"], 0);
+}
+
+TEST_F(LivePlanTest, WhatCannotBeAskedHasTheUsualCodes) {
+  EXPECT_EQ(Plan("--job /none.json").code, kExitNotFound);
+  for (const char* more : {"--forward 1ms", "--budget 2%", "--html x", "--gap-min 1ms"}) {
+    EXPECT_EQ(Plan(absl::StrCat("--job ", JobFile(), " ", more)).code, kExitUsage) << more;
+  }
+  EXPECT_TRUE(scheduler.planned.empty());
+  scheduler.error = absl::ResourceExhaustedError("memory 2 GiB is more than any device has");
+  EXPECT_EQ(Plan("--job " + JobFile()).code, kExitRefused);
+  scheduler.error = absl::UnavailableError("schedulerd does not answer");
+  const Result away = Plan("--job " + JobFile());
+  EXPECT_EQ(away.code, kExitUnavailable);
+  EXPECT_EQ(away.err, "pipefill: schedulerd does not answer\n");
+}
+
 }  // namespace
 }  // namespace pipefill

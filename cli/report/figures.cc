@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/report/unit_ledger.h"
+#include "common/median.h"
 
 namespace pipefill {
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "client/pages/hold_out.h"
+#include "common/median.h"
 
 namespace pipefill {
 namespace {

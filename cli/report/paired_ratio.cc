@@ -5,6 +5,7 @@
 
 #include "client/pages/hold_out.h"
 #include "common/check.h"
+#include "common/median.h"
 
 namespace pipefill {
 namespace {
@@ -73,11 +74,6 @@ double QuantileOfSorted(const std::vector<double>& sorted, double q) {
   const size_t above = std::min(below + 1, sorted.size() - 1);
   const double part = position - static_cast<double>(below);
   return sorted[below] + (sorted[above] - sorted[below]) * part;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return QuantileOfSorted(values, 0.5);
 }
 
 }  // namespace pipefill

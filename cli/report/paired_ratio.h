@@ -55,8 +55,6 @@ std::optional<RatioEstimate> RatioOfMeans(const std::vector<IterationPair>& pair
 // The q-quantile, between neighbours by linear interpolation. REQUIRES: sorted, not empty, 0 <= q
 // <= 1.
 double QuantileOfSorted(const std::vector<double>& sorted, double q);
-// REQUIRES: not empty.
-double Median(std::vector<double> values);
 
 }  // namespace pipefill
 

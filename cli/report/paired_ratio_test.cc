@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "common/median.h"
+
 namespace pipefill {
 namespace {
 

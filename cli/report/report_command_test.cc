@@ -58,6 +58,9 @@ class FakeScheduler : public SchedulerClient {
   absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest&) override {
     return absl::UnimplementedError("");
   }
+  absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest&) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<v1::Job> GetJob(JobId) override { return absl::UnimplementedError(""); }
   absl::StatusOr<v1::Job> MoveJob(const v1::MoveJobRequest&) override {
     return absl::UnimplementedError("");

@@ -30,6 +30,12 @@ class FakeClient : public SchedulerClient {
     return scheduler_.submit_response;
   }
 
+  absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) override {
+    scheduler_.planned.push_back(request);
+    if (!scheduler_.error.ok()) return scheduler_.error;
+    return scheduler_.plan;
+  }
+
   absl::StatusOr<v1::Job> GetJob(JobId id) override {
     if (!scheduler_.error.ok()) return scheduler_.error;
     const auto found = scheduler_.jobs.find(id.value());

@@ -44,6 +44,7 @@ struct FakeScheduler {
   v1::MainJobSettings main_job_settings;
   v1::GetStatusResponse status;
   v1::SubmitJobResponse submit_response;
+  v1::PlanJobResponse plan;
   // Of ControlJobs, one after the other; without one all jobs that are named are done.
   std::deque<v1::ControlJobsResponse> control_responses;
   // What watchers are told, one stream after the other; each breaks at its end, and then it is
@@ -61,6 +62,7 @@ struct FakeScheduler {
   // What was asked.
   std::string address;
   std::vector<v1::SubmitJobRequest> submitted;
+  std::vector<v1::PlanJobRequest> planned;
   std::vector<v1::ControlJobsRequest> controlled;
   v1::ListJobsRequest listed;  // the last one
   std::vector<v1::MoveJobRequest> moved;

@@ -11,6 +11,7 @@
 #include "cli/control_text.h"
 #include "cli/main_job_summary.h"
 #include "cli/output.h"
+#include "cli/share.h"
 #include "cli/words.h"
 #include "common/quantity.h"
 
@@ -228,7 +229,7 @@ class FrameBuilder {
     rows->push_back(std::move(line));
     std::string state = StateText(summary);
     if (!absl::StrContains(state, "budget")) {
-      absl::StrAppend(&state, "; budget ", BudgetText(control));
+      absl::StrAppend(&state, "; budget ", FormatPpm(control.budget_ppm()));
     }
     rows->push_back({{"    ", Style::kPlain},
                      {Shorten(state, view_.width - std::min<size_t>(view_.width, 4)),

@@ -75,6 +75,10 @@ class GrpcSchedulerClient : public SchedulerClient {
     return Call(&Stub::SubmitJob, keyed);
   }
 
+  absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) override {
+    return Call(&Stub::PlanJob, request);
+  }
+
   absl::StatusOr<v1::Job> GetJob(JobId job) override {
     v1::GetJobRequest request;
     request.set_job_id(job.value());

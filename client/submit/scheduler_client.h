@@ -35,6 +35,8 @@ class SchedulerClient {
   // ResourceExhausted names the limit. Unavailable and DeadlineExceeded: the result is unknown, and
   // sending the same key again is safe.
   virtual absl::StatusOr<v1::SubmitJobResponse> SubmitJob(const v1::SubmitJobRequest& request) = 0;
+  // Where and when such a job would run. Codes as for SubmitJob; nothing is submitted.
+  virtual absl::StatusOr<v1::PlanJobResponse> PlanJob(const v1::PlanJobRequest& request) = 0;
   // NotFound if there is no such job; likewise for the four below.
   virtual absl::StatusOr<v1::Job> GetJob(JobId job) = 0;
   virtual absl::StatusOr<v1::Job> CancelJob(JobId job) = 0;

@@ -8,7 +8,7 @@
 #include "common/check.h"
 #include "common/status.h"
 #include "scheduler/core/job_forecast.h"
-#include "scheduler/core/work_left.h"
+#include "scheduler/core/planner_input.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -136,35 +136,13 @@ std::optional<PendingJob> ClusterState::SnapshotPending(JobId id, const EventTim
   if (!waiting_.open().contains(id)) return std::nullopt;
   const Job& job = *jobs_.Find(id);
   if (!IsInLine(jobs(), job)) return std::nullopt;
-  PendingJob pending{.id = id,
-                     .memory_bytes = job.memory_bytes,
-                     .not_before = job.not_before,
-                     .preferred = job.move_to,
-                     .needs = job.needs,
-                     .priority = job.spec->priority,
-                     .tenant = job.spec->tenant,
-                     .seconds_left = SecondsLeft(job),
-                     .deadline = std::nullopt,
-                     .reserved = job.reserved};
-  // Far enough away not to overflow.
-  constexpr absl::Duration kFar = absl::Hours(24 * 365 * 100);
-  if (job.spec->deadline.has_value()) {
-    pending.deadline = time.now + std::clamp(*job.spec->deadline - time.wall, -kFar, kFar);
-  }
-  return pending;
+  return PlannedJob(job, time);
 }
 
 DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant now) const {
-  DeviceSnapshot snapshot = scheduler::SnapshotDevice(node, device, LiveAttemptsOf(node.name));
-  snapshot.is_quarantined = refusals_.Find(node.name, now) != nullptr;
-  const std::optional<MainRank>& rank = node.devices[device].main_rank;
-  const bool is_paused = rank.has_value() && main_jobs_.SettingsOf(rank->main_job).is_paused;
-  snapshot.room = RoomOf(node, snapshot.key);
-  // A task that is put there would hold memory and do nothing.
-  if (is_paused && snapshot.main_job == MainJobUse::kFilled) {
-    snapshot.main_job = MainJobUse::kMeasured;
-  }
-  return snapshot;
+  return PlannedDevice(
+      node, device, LiveAttemptsOf(node.name),
+      {.main_jobs = *main_jobs_.Snapshot(), .quarantines = *refusals_.Snapshot(), .now = now});
 }
 
 std::optional<Instant> ClusterState::NextDeadline() const {
@@ -295,12 +273,7 @@ void ClusterState::ApplyEvent(const AttemptPlaced& event, const EventTime& time)
   attempt.placed_at = time.wall;
   Move(job, JobInput::kPlaced, time);
   last_fence_ = event.attempt.fence;
-  live_by_node_[event.device.node].Add({.key = event.attempt,
-                                        .device = event.device,
-                                        .memory_bytes = job.memory_bytes,
-                                        .priority = job.spec->priority,
-                                        .may_be_evicted = job.spec->is_evictable,
-                                        .seconds_left = SecondsLeft(job).value_or(0)});
+  live_by_node_[event.device.node].Add(LiveAttemptOf(job, Instant()));
   tenants_.AddResident(job.spec->tenant, 1);
   changes_.devices.insert(event.device);
 }

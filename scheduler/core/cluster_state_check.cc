@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "planner/eviction.h"
 #include "planner/feasibility.h"
+#include "scheduler/core/admission.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/job_control.h"
 
@@ -140,14 +141,7 @@ absl::Status ClusterState::CheckRoomFor(int64_t jobs) const {
 
 absl::Status ClusterState::CheckSpec(const JobSpec& spec) const {
   RETURN_IF_ERROR(CheckTies(jobs(), spec));
-  const Device* largest = nodes_.FindLargest();
-  if (largest == nullptr || spec.may_be_infeasible || spec.memory_bytes <= largest->memory_bytes) {
-    return absl::OkStatus();
-  }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "memory ", FormatBytes(spec.memory_bytes), " is more than any device has: largest is ",
-      FormatBytes(largest->memory_bytes), " (", Describe(largest->key),
-      "); ask for less, or let it wait for a larger one with --allow-infeasible"));
+  return CheckFitsLargest(spec, nodes_.FindLargest());
 }
 
 absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) const {

@@ -8,7 +8,7 @@
 #include "common/status.h"
 #include "scheduler/core/cluster_state.h"
 #include "scheduler/core/job_forecast.h"
-#include "scheduler/core/work_left.h"
+#include "scheduler/core/planner_input.h"
 
 namespace pipefill::scheduler {
 namespace {
@@ -100,17 +100,7 @@ absl::Status ClusterState::RestoreJob(Job job, Instant now) {
 
 void ClusterState::RestoreLive(const Job& job, Instant now) {
   const Attempt& attempt = job.live_attempt();
-  const bool is_started = attempt.state == AttemptState::kRunning;
-  live_by_node_[attempt.device.node].Add(
-      {.key = job.live_key(),
-       .device = attempt.device,
-       .memory_bytes = job.memory_bytes,
-       .is_started = is_started,
-       .priority = job.spec->priority,
-       .may_be_evicted = job.spec->is_evictable,
-       .evictable_at = is_started ? now + job.spec->min_runtime : Instant(),
-       .is_leaving = job.is_leaving(),
-       .seconds_left = SecondsLeft(job).value_or(0)});
+  live_by_node_[attempt.device.node].Add(LiveAttemptOf(job, now + job.spec->min_runtime));
   tenants_.AddResident(job.spec->tenant, 1);
   changes_.nodes.insert(attempt.device.node);
 }

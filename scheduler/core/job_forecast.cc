@@ -153,23 +153,46 @@ double YieldOf(const Attempt& attempt, const Configuration* chosen, double plann
   return recent.has_value() ? std::clamp(*recent / planned_per_s, kYieldMin, kYieldMax) : 1;
 }
 
+std::string ProfileText(const Job& job) {
+  return absl::StrCat("from its profile, ", job.profile.source,
+                      job.profile.source.empty() ? "" : ", ");
+}
+
+std::string PlaceText(const Calendar& calendar, const DeviceKey& device, size_t neighbours) {
+  std::string text = absl::StrCat(calendar.bubbles.size(), " bubbles of ", NameOf(device));
+  if (neighbours > 0)
+    absl::StrAppend(&text, ", beside ", neighbours, " other(s) taken to be alike");
+  return text;
+}
+
 std::string SourceText(const Job& job, const Work& work, const Calendar& calendar,
                        size_t neighbours) {
   const int64_t units = job.live_attempt().progress.units;
   std::string text = job.live_attempt().configuration.empty()
                          ? absl::StrCat("from ", units, " units so far, ")
-                         : absl::StrCat("from its profile, ", job.profile.source,
-                                        job.profile.source.empty() ? "" : ", ");
+                         : ProfileText(job);
   if (work.slowdown > 1.05) {
     absl::StrAppend(&text, "with units ", absl::StrFormat("%.2g", work.slowdown),
                     " times as long, as they were so far, ");
   }
-  absl::StrAppend(&text, calendar.bubbles.size(), " bubbles of ",
-                  NameOf(job.live_attempt().device));
-  if (neighbours > 0)
-    absl::StrAppend(&text, ", beside ", neighbours, " other(s) taken to be alike");
-  return text;
+  return absl::StrCat(text, PlaceText(calendar, job.live_attempt().device, neighbours));
 }
+
+// The rate beside others that are taken to be alike: who they are does not show in a report; their
+// memory was looked at when it was placed.
+std::optional<Interval> RateBesideAlike(const Configuration& configuration,
+                                        const Calendar& calendar, size_t neighbours) {
+  Configuration alike = configuration;
+  alike.resident_bytes = 0;
+  ForecastOptions options;
+  options.neighbours.assign(neighbours, &alike);
+  return ForecastConfiguration(configuration, calendar, options);
+}
+
+constexpr char kNoRoomText[] = "the jobs beside it leave no room for its units";
+
+// More others than that are not reckoned with.
+constexpr size_t kNeighboursMax = 7;
 
 JobForecast Unknown(std::string text) {
   JobForecast forecast;
@@ -234,6 +257,34 @@ std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const Devi
   return forecast.has_value() ? profile.configurations[forecast->configuration].name : "";
 }
 
+JobForecast ForecastStart(const Job& job, const NodeMap& nodes, const DeviceKey& device,
+                          size_t neighbours) {
+  const FillProfile& profile = *job.profile.profile;
+  if (profile.configurations.empty()) {
+    return Unknown("no profile; `pipefill profile -o FILE -- PROGRAM` measures one");
+  }
+  const std::optional<Calendar> calendar = CalendarOf(nodes, device, job.memory_bytes);
+  if (!calendar.has_value()) {
+    return Unknown(absl::StrCat("no bubble of ", NameOf(device), " is offered now"));
+  }
+  std::string why;
+  const std::optional<RateForecast> alone = ForecastRate(profile, *calendar, {}, &why);
+  if (!alone.has_value()) return Unknown(why);
+  const Configuration& chosen = profile.configurations[alone->configuration];
+  const size_t others = std::min(neighbours, kNeighboursMax);
+  const std::optional<Interval> rate = RateBesideAlike(chosen, *calendar, others);
+  if (!rate.has_value()) return Unknown(kNoRoomText);
+  JobForecast forecast{
+      .rate = *rate,
+      .seconds_left = std::nullopt,
+      .configuration = chosen.name,
+      .text = absl::StrCat(ProfileText(job), PlaceText(*calendar, device, others))};
+  if (profile.samples_total > 0) {
+    forecast.seconds_left = SecondsLeft(static_cast<double>(profile.samples_total), *rate);
+  }
+  return forecast;
+}
+
 std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
   if (job.phase != JobPhase::kStarting && job.phase != JobPhase::kRunning) return std::nullopt;
   const Attempt& attempt = job.live_attempt();
@@ -248,26 +299,22 @@ std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes) {
     return Unknown(absl::StrCat("no profile, and only ", progress.units, " units so far"));
   }
   const Work work = WorkOf(attempt, chosen);
-  // Who the others are does not show in a report; their memory was looked at when it was placed.
-  Configuration alike = work.configuration;
-  alike.resident_bytes = 0;
   const int32_t resident = FindDevice(nodes, attempt.device)->resident;
-  ForecastOptions options;
-  options.neighbours.assign(static_cast<size_t>(std::clamp(resident - 1, 0, 7)), &alike);
-  const std::optional<Interval> rate =
-      ForecastConfiguration(work.configuration, *calendar, options);
+  const size_t neighbours =
+      std::min(static_cast<size_t>(std::max(resident - 1, 0)), kNeighboursMax);
+  const std::optional<Interval> rate = RateBesideAlike(work.configuration, *calendar, neighbours);
   if (!rate.has_value()) {
     FillProfile one;
     one.configurations = {work.configuration};
     std::string why;
     ForecastRate(one, *calendar, {}, &why);
-    return Unknown(why.empty() ? "the jobs beside it leave no room for its units" : why);
+    return Unknown(why.empty() ? kNoRoomText : why);
   }
   const double yield = YieldOf(attempt, chosen, rate->mid);
   JobForecast forecast{.rate = {rate->low * yield, rate->mid * yield, rate->high * yield},
                        .seconds_left = std::nullopt,
                        .configuration = attempt.configuration,
-                       .text = SourceText(job, work, *calendar, options.neighbours.size())};
+                       .text = SourceText(job, work, *calendar, neighbours)};
   if (yield != 1) {
     absl::StrAppend(&forecast.text, ", times ", absl::StrFormat("%.3f", yield),
                     ", as in the last seconds");

@@ -14,6 +14,7 @@
 #ifndef SCHEDULER_CORE_JOB_FORECAST_H_
 #define SCHEDULER_CORE_JOB_FORECAST_H_
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,6 +51,11 @@ std::shared_ptr<const std::vector<UnitNeed>> NeedsOf(const JobProfile& profile);
 // The configuration with which the job goes fastest on the device; empty if it has no profile, if
 // the device's bubbles are not learned yet, or if no configuration fits them.
 std::string ChooseConfiguration(const Job& job, const NodeMap& nodes, const DeviceKey& device);
+
+// What to expect of a job that has done nothing yet, if it started on the device beside
+// `neighbours` others.
+JobForecast ForecastStart(const Job& job, const NodeMap& nodes, const DeviceKey& device,
+                          size_t neighbours);
 
 // nullopt unless the job is starting or running.
 std::optional<JobForecast> ForecastJob(const Job& job, const NodeMap& nodes);

@@ -55,6 +55,12 @@ std::string NameKey(const JobSpec& spec) {
 
 }  // namespace
 
+bool MayShareProfile(const JobSpec& a, const JobSpec& b) {
+  if (IsProcess(a) != IsProcess(b)) return false;
+  if (a.command == b.command && a.env == b.env) return true;
+  return a.name == b.name && !NameKey(a).empty() && NameKey(a) == NameKey(b);
+}
+
 JobProfile ProfileBook::ProfileFor(const JobSpec& spec) const {
   JobProfile own{.profile = std::make_shared<const FillProfile>(spec.profile)};
   if (!spec.profile.configurations.empty()) return own;

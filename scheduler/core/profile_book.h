@@ -23,6 +23,9 @@
 
 namespace pipefill::scheduler {
 
+// Whether a job may go by the other one's profile: it has the same content, or the same name.
+bool MayShareProfile(const JobSpec& a, const JobSpec& b);
+
 class ProfileBook {
  public:
   // At most `entries_max` contents and as many names are kept; the oldest go first. REQUIRES: > 0.

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/loop.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "scheduler/core/job_plan.h"
 #include "scheduler/limits.h"
 #include "scheduler/scheduler_loop.h"
 #include "scheduler/service/agent_streams.h"
@@ -34,6 +35,7 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
     WatchHub& watch;
     AgentStreams& streams;
     ContentRelay& relay;
+    const JobPlanner& planner;  // nobody else's
   };
   struct Options {
     SpecLimits limits;
@@ -62,6 +64,9 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
                                        v1::SubmitJobsResponse* response) override;
   grpc::ServerWriteReactor<v1::BackupChunk>* Backup(grpc::CallbackServerContext* context,
                                                     const v1::BackupRequest* request) override;
+  grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* context,
+                                    const v1::PlanJobRequest* request,
+                                    v1::PlanJobResponse* response) override;
   grpc::ServerUnaryReactor* GetJob(grpc::CallbackServerContext* context,
                                    const v1::GetJobRequest* request, v1::Job* response) override;
   grpc::ServerUnaryReactor* ListJobs(grpc::CallbackServerContext* context,
@@ -105,6 +110,7 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
                                                            v1::ControlJobsResponse* response);
   // The job as it is in the latest view.
   absl::Status FillJob(JobId id, v1::Job* response) const;
+  absl::Status FillPlan(const v1::PlanJobRequest& request, v1::PlanJobResponse* response);
   void AddHistory(JobId id, v1::Job* response) const;
   void FillPage(const JobPageRequest& page, v1::ListJobsResponse* response) const;
   absl::StatusOr<WatchReader> ReadWatch(const v1::WatchJobsRequest& request) const;
@@ -121,6 +127,8 @@ class SchedulerService : public v1::SchedulerService::CallbackService {
   const Dependencies dependencies_;
   const Options options_;
   LimitedCount backups_;
+  // The planner is for one caller at a time.
+  LimitedCount plans_{1};
 };
 
 }  // namespace pipefill::scheduler

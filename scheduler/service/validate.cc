@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/quantity.h"
 #include "common/status.h"
+#include "common/variable_name.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/core/labels.h"
 
@@ -27,6 +28,8 @@ constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
 constexpr int64_t kMaxRuntimeLeastNs = 1'000'000'000;
 constexpr int32_t kPageDefault = 100;
+// Stages that one plan of a job tells.
+constexpr int32_t kCandidatesMax = 1'000;
 constexpr size_t kControlMax = 10'000;  // jobs of one transaction
 constexpr size_t kReasonMax = 256;
 constexpr int32_t kContentDefault = 256 << 10;
@@ -37,12 +40,6 @@ absl::Status Bad(absl::string_view field, absl::string_view text) {
 }
 
 bool IsNameCharacter(char c) { return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-'; }
-
-bool IsVariableName(const std::string& name) {
-  if (name.empty() || absl::ascii_isdigit(name[0])) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
-}
 
 bool HasNul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
@@ -230,6 +227,22 @@ absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room) 
   if (ids <= room.ids_max) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       field, ": ", ids, " in one call, more than ids_max, ", room.ids_max, "; send several calls"));
+}
+
+absl::StatusOr<JobPlanRequest> ReadPlanRequest(const v1::PlanJobRequest& request,
+                                               const SpecLimits& limits) {
+  if (request.candidates_max() < 0 || request.candidates_max() > kCandidatesMax) {
+    return Bad("candidates_max",
+               absl::StrCat(request.candidates_max(), " is not in 0..", kCandidatesMax));
+  }
+  v1::SubmitJobRequest submission;
+  *submission.mutable_spec() = request.spec();
+  JobPlanRequest read;
+  ASSIGN_OR_RETURN(read.spec, ReadSpec(submission, limits));
+  if (request.candidates_max() > 0) {
+    read.candidates_max = static_cast<size_t>(request.candidates_max());
+  }
+  return read;
 }
 
 absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,

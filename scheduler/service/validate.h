@@ -12,6 +12,7 @@
 #include "proto/scheduler.pb.h"
 #include "scheduler/core/job.h"
 #include "scheduler/core/job_control.h"
+#include "scheduler/core/job_plan.h"
 #include "scheduler/core/main_job.h"
 #include "scheduler/core/view.h"
 #include "scheduler/limits.h"
@@ -33,6 +34,10 @@ absl::StatusOr<JobSpec> ReadSpec(const v1::SubmitJobRequest& request, const Spec
 
 // ResourceExhausted: more than ids_max are named in `field`.
 absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room);
+
+// With the spec as ReadSpec gives it, and its errors. InvalidArgument: candidates_max.
+absl::StatusOr<JobPlanRequest> ReadPlanRequest(const v1::PlanJobRequest& request,
+                                               const SpecLimits& limits);
 
 // InvalidArgument: limit, cursor or selector.
 absl::StatusOr<JobPageRequest> ReadPageRequest(const v1::ListJobsRequest& request,

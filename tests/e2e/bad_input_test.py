@@ -62,6 +62,25 @@ class BadInputTest(unittest.TestCase):
             cluster.until(lambda: pipefill.cli_json("devices")["devices"], "the agent registers")
             self.expect(pipefill.cli("submit", "--memory", "64GiB", "--", "true"), 7, "64 GiB", "2 GiB")
 
+    def test_plan_of_a_job_in_a_cluster_that_cannot_run_it(self):
+        with Cluster() as pipefill:
+            pipefill.start_scheduler()
+            path = pipefill.write_config("job.json", {"command": ["true"], "memory": "64GiB"})
+            code, output, errors = pipefill.cli("plan", "--job", path)
+            self.assertEqual((code, errors), (0, ""))
+            self.assertIn("would wait", output)
+            self.assertIn("no agent is connected", output)
+            pipefill.start_agent()
+            cluster.until(lambda: pipefill.cli_json("devices")["devices"], "the agent registers")
+            self.expect(pipefill.cli("plan", "--job", path), 7, "64 GiB", "2 GiB")
+            path = pipefill.write_config("job.json", {"command": ["true"]})
+            rule = pipefill.cli_json("plan", "--job", path)["pending"]["rule"]
+            self.assertIn("has a main job whose bubbles may be filled", rule)
+            self.expect(pipefill.cli("plan", "--job", pipefill.path("gone.json")), 3, "gone.json")
+            self.assertEqual(pipefill.cli_json("jobs", "--all")["jobs"], [])
+            pipefill.stop("schedulerd", 15)
+            self.expect(pipefill.cli("plan", "--job", path), 6, pipefill.address)
+
     def test_unknown_job(self):
         with Cluster() as pipefill:
             pipefill.start_scheduler()

@@ -1,4 +1,4 @@
-"""Runs the tests of layer mode with current frameworks: the body of `./run test-frameworks`.
+"""Runs the tests that need current frameworks: the body of `./run test-frameworks`.
 
     python3 tests/frameworks/frameworks.py --cache FOLDER --site bazel-bin/client/python/site
 
@@ -16,8 +16,9 @@ import environment
 
 EXIT_UNAVAILABLE = 77
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-_TESTS = [f"client/python/tests/{name}.py" for name in ("chain_test", "torch_attach_test", "torch_memory_test",
-                                                                 "torch_test")]
+_TESTS = [f"client/python/tests/{name}.py"
+          for name in ("chain_test", "torch_attach_test", "torch_memory_test", "torch_test")]
+_TESTS += ["tests/e2e/kineto_test.py"]
 
 
 def main():
