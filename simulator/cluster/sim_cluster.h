@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -20,6 +21,9 @@
 #include "simulator/cluster/workload.h"
 
 namespace pipefill::simulator {
+
+// Quantiles of completion times that are kept: 0, 1, ..., 100 %.
+inline constexpr size_t kCompletionQuantiles = 101;
 
 struct ClusterRun {
   TrainingRun training;
@@ -31,6 +35,12 @@ struct ClusterRun {
   SimAgents::Options agents;
 };
 
+// The bubbles of one class.
+struct ClassFigures {
+  double bubble_share = 0;  // of all devices' time
+  double filled_share = 0;  // of those bubbles
+};
+
 // Between warm_up and horizon, unless it says otherwise.
 struct ClusterResult {
   int devices = 0;
@@ -39,8 +49,9 @@ struct ClusterResult {
   double gain = 0;
   // Devices of their own that would have done the same work.
   double extra_devices = 0;
-  double filled_share = 0;   // of the bubbles
-  double overrun_share = 0;  // of the bubbles
+  double filled_share = 0;                                  // of the bubbles
+  double overrun_share = 0;                                 // of the bubbles
+  absl::btree_map<BubbleClass, ClassFigures> classes = {};  // that there are
   // At most so much longer the main job takes, as far as overruns go: those of the worst job on
   // each stage, in every iteration, none at the same time as another; from the beginning.
   double slowdown_max = 0;
@@ -51,8 +62,11 @@ struct ClusterResult {
   double completion_mean_s = 0;
   double completion_p50_s = 0;
   double completion_p95_s = 0;
-  double last_end_s = 0;  // from the beginning; the makespan, if all were there at the start
-  int64_t events = 0;     // messages to schedulerd and actions of it, from the beginning
+  std::vector<double> completion_quantiles_s =
+      {};                        // kCompletionQuantiles; empty while none is done
+  double last_end_s = 0;         // from the beginning; the makespan, if all were there at the start
+  int64_t events = 0;            // messages to schedulerd and actions of it, from the beginning
+  std::vector<Lane> lanes = {};  // from the beginning
 };
 
 // Called once per simulated hour, with the hours so far.
