@@ -15,19 +15,13 @@ namespace {
 
 constexpr char kDefaultPolicy[] = "fifo";
 
-// "training.pipeline+training.replicas=16x8@gpipe+64,16x16@gpipe+32".
-struct Sweep {
-  std::vector<std::string> fields;
-  std::vector<std::vector<std::string>> values;  // each with one entry per field
-};
-
-absl::StatusOr<Sweep> ParseSweep(const std::string& text) {
+absl::StatusOr<SimSweep> ParseSweep(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--sweep ", text, ": must be FIELD=A,B,C, such as policy=fifo,sjf"));
   }
-  Sweep sweep{.fields = absl::StrSplit(parts[0], '+'), .values = {}};
+  SimSweep sweep{.fields = absl::StrSplit(parts[0], '+'), .values = {}};
   for (const absl::string_view value : absl::StrSplit(parts[1], ',')) {
     sweep.values.push_back(absl::StrSplit(value, '+'));
     if (sweep.values.back().size() != sweep.fields.size()) {
@@ -40,7 +34,8 @@ absl::StatusOr<Sweep> ParseSweep(const std::string& text) {
 }
 
 // Each of `runs` once per value.
-absl::StatusOr<std::vector<SimRun>> Multiply(const std::vector<SimRun>& runs, const Sweep& sweep) {
+absl::StatusOr<std::vector<SimRun>> Multiply(const std::vector<SimRun>& runs,
+                                             const SimSweep& sweep) {
   std::vector<SimRun> all;
   for (const SimRun& run : runs) {
     for (const std::vector<std::string>& values : sweep.values) {
@@ -68,8 +63,13 @@ absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const ReadText& read, const
   ASSIGN_OR_RETURN(const std::unique_ptr<Policy> policy, MakePolicyByName(policy_name, read));
   const int64_t hours = absl::ToInt64Hours(cluster.horizon);
   const Instant start = clock.Now();
-  SimOutcome outcome{
-      .settings = run.settings, .policy = policy_name, .seed = cluster.seed, .result = {}};
+  SimOutcome outcome{.settings = run.settings,
+                     .policy = policy_name,
+                     .seed = cluster.seed,
+                     .training = cluster.training,
+                     .classes = cluster.workload.classes,
+                     .horizon = cluster.horizon,
+                     .result = {}};
   ASSIGN_OR_RETURN(outcome.result, simulator::RunCluster(cluster, *policy, [&](int64_t hour) {
                      on_hour(hour, hours);
                    }));
@@ -79,15 +79,23 @@ absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const ReadText& read, const
 
 }  // namespace
 
+absl::StatusOr<std::vector<SimSweep>> ParseSweeps(const std::vector<std::string>& texts) {
+  std::vector<SimSweep> sweeps;
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(SimSweep sweep, ParseSweep(text));
+    sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
 absl::StatusOr<std::vector<SimRun>> ExpandRuns(const v1::Scenario& scenario,
                                                const std::vector<std::string>& sets,
-                                               const std::vector<std::string>& sweeps) {
+                                               const std::vector<SimSweep>& sweeps) {
   std::vector<SimRun> runs = {{.settings = {}, .scenario = scenario}};
   for (const std::string& set : sets) {
     RETURN_IF_ERROR(WithContext(simulator::SetField(set, &runs[0].scenario), "--set"));
   }
-  for (const std::string& text : sweeps) {
-    ASSIGN_OR_RETURN(const Sweep sweep, ParseSweep(text));
+  for (const SimSweep& sweep : sweeps) {
     ASSIGN_OR_RETURN(runs, Multiply(runs, sweep));
   }
   return runs;

@@ -79,6 +79,19 @@ double ValueOr0(const PerClass& values, BubbleClass bubble_class) {
   return found == values.end() ? 0 : found->second;
 }
 
+// Mean length of the bubbles offered.
+double OfferedMeanS(const LearnedTraining& training) {
+  double total_ns = 0;
+  double count = 0;
+  for (const StageOffer& stage : training.stages) {
+    for (const OfferedBubble& bubble : stage.bubbles) {
+      total_ns += std::accumulate(bubble.lengths_ns.begin(), bubble.lengths_ns.end(), 0.0);
+      count += static_cast<double>(bubble.lengths_ns.size());
+    }
+  }
+  return count > 0 ? total_ns / count / 1e9 : 0;
+}
+
 // One run. Thread-compatible.
 class SimCluster {
  public:
@@ -163,6 +176,7 @@ class SimCluster {
     }
     result.slowdown_max = agents_.SlowdownMax();
     AddClasses(totals, device_s, result);
+    result.bubble_mean_s = OfferedMeanS(training_);
     AddJobs(result);
     result.lanes = agents_.Lanes();
     result.events = said_ + agents_.actions();

@@ -49,9 +49,11 @@ struct ClusterResult {
   double gain = 0;
   // Devices of their own that would have done the same work.
   double extra_devices = 0;
-  double filled_share = 0;                                  // of the bubbles
-  double overrun_share = 0;                                 // of the bubbles
-  absl::btree_map<BubbleClass, ClassFigures> classes = {};  // that there are
+  double filled_share = 0;   // of the bubbles
+  double overrun_share = 0;  // of the bubbles
+  double bubble_mean_s = 0;  // length of the bubbles offered
+  // Of each class that there is.
+  absl::btree_map<BubbleClass, ClassFigures> classes = {};
   // At most so much longer the main job takes, as far as overruns go: those of the worst job on
   // each stage, in every iteration, none at the same time as another; from the beginning.
   double slowdown_max = 0;
@@ -62,11 +64,12 @@ struct ClusterResult {
   double completion_mean_s = 0;
   double completion_p50_s = 0;
   double completion_p95_s = 0;
-  std::vector<double> completion_quantiles_s =
-      {};                        // kCompletionQuantiles; empty while none is done
-  double last_end_s = 0;         // from the beginning; the makespan, if all were there at the start
-  int64_t events = 0;            // messages to schedulerd and actions of it, from the beginning
-  std::vector<Lane> lanes = {};  // from the beginning
+  // kCompletionQuantiles of them; empty while no job is done.
+  std::vector<double> completion_quantiles_s = {};
+  double last_end_s = 0;  // from the beginning; the makespan, if all were there at the start
+  int64_t events = 0;     // messages to schedulerd and actions of it, from the beginning
+  // What a few devices did, from the beginning.
+  std::vector<Lane> lanes = {};
 };
 
 // Called once per simulated hour, with the hours so far.
