@@ -29,6 +29,7 @@ nlohmann::ordered_json FiguresOf(const SimOutcome& outcome) {
                                     {"gain", result.gain},
                                     {"extra_devices", result.extra_devices},
                                     {"overrun_share", result.overrun_share},
+                                    {"bubble_mean_s", result.bubble_mean_s},
                                     {"slowdown_max", result.slowdown_max},
                                     {"jobs_submitted", result.jobs_submitted},
                                     {"jobs_completed", result.jobs_completed},
