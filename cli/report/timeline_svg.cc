@@ -86,7 +86,6 @@ class Picture {
 
   // What the pointer shows on the shape that was drawn last.
   void Hover(const std::string& name, int64_t length_ns) {
-    if (!options_.shows_lengths) return;
     out_.resize(out_.size() - kShapeEnd.size());
     absl::StrAppend(&out_, "><title>", EscapeMarkup(name), ", ", DurationText(length_ns),
                     "</title></rect>\n");
@@ -166,6 +165,7 @@ class Picture {
     for (const TimelineBubble& bubble : device.bubbles) {
       const double x = X(bubble.begin_ns);
       Rect("fill=\"url(#idle)\"", x, X(bubble.end_ns) - x, top, options_.row_height);
+      if (!options_.shows_lengths) continue;
       Hover(absl::StrCat("bubble ", timeline_.bubble_names[bubble.name]),
             bubble.end_ns - bubble.begin_ns);
     }
@@ -183,8 +183,10 @@ class Picture {
     const double gap = width > 2.5 ? 0.6 : 0;
     Rect(absl::StrCat("class=\"", JobColour(unit.job), "\""), x, std::max(width - gap, 0.4),
          top + unit_inset(), options_.row_height - 2 * unit_inset());
-    Hover(absl::StrCat("fill job ", timeline_.jobs[unit.job].name),
-          unit.inside_end_ns - unit.begin_ns);
+    if (options_.shows_lengths) {
+      Hover(absl::StrCat("fill job ", timeline_.jobs[unit.job].name),
+            unit.inside_end_ns - unit.begin_ns);
+    }
     if (unit.overrun_ns <= 0) return;
     const double end = X(unit.inside_end_ns + unit.overrun_ns);
     Rect("class=\"overrun\"", X(unit.inside_end_ns), std::max(end - X(unit.inside_end_ns), 1.2),

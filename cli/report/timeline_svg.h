@@ -20,7 +20,7 @@ struct SvgOptions {
   bool shows_stages = true;  // below the names of devices
   int row_height = 62;       // of a device, pixels
   int row_gap = 14;
-  bool shows_lengths = false;  // of bubbles and units, where the pointer is
+  bool shows_lengths = false;  // of named bubbles and of units, where the pointer is
 };
 
 // Work of the main job solid, bubbles hatched, units in the colour of their job, overruns red,
