@@ -92,6 +92,13 @@ TEST_F(SimCommandTest, WritesAPageAndItsPictures) {
   }
 }
 
+TEST_F(SimCommandTest, OfALongSweepTheFirstRunsAreDrawnByThemselves) {
+  const std::string folder = PathOf("pictures");
+  ASSERT_EQ(Sim({"--sweep", "seed=1,2,3,4,5,6", "--svg", folder}).code, kExitOk);
+  EXPECT_TRUE(std::ifstream(absl::StrCat(folder, "/devices-4.svg")).good());
+  EXPECT_FALSE(std::ifstream(absl::StrCat(folder, "/devices-5.svg")).good());
+}
+
 TEST_F(SimCommandTest, BadInputIsOneLine) {
   const std::vector<std::vector<std::string>> cases = {{"--set", "training.replica=2"},
                                                        {"--set", "replicas"},

@@ -64,6 +64,7 @@ std::string HeadlineSection(const SimPageParts& parts) {
   const auto gain = [](const SimOutcome& outcome) { return outcome.result.gain; };
   const auto worth = [](const SimOutcome& outcome) { return outcome.result.extra_devices; };
   const auto mean = [](const SimOutcome& outcome) { return outcome.result.completion_mean_s; };
+  const auto devices = [](const SimOutcome& outcome) { return outcome.result.devices; };
   const std::vector<Tile> tiles = {
       {.name = "Idle",
        .value = SpanText(outcomes, idle, ShareText),
@@ -80,12 +81,7 @@ std::string HeadlineSection(const SimPageParts& parts) {
        .value = SpanText(outcomes, worth, DevicesText),
        .text = absl::StrCat("devices of their own would have done the same work; the training run "
                             "has ",
-                            SpanText(
-                                outcomes,
-                                [](const SimOutcome& outcome) {
-                                  return static_cast<double>(outcome.result.devices);
-                                },
-                                DevicesText))},
+                            SpanText(outcomes, devices, DevicesText))},
       {.name = "Completion",
        .value = only.jobs_completed > 0 ? SpanText(outcomes, mean, HoursText) : "-",
        .text = "mean, from submission to end, of the jobs that were done"}};

@@ -29,11 +29,8 @@ std::vector<SimPicture> SweepPictures(const std::vector<Dimension>& dimensions,
 std::vector<SimPicture> RunPictures(const std::vector<Dimension>& dimensions,
                                     const std::vector<SimOutcome>& outcomes);
 
-// Runs of which the following are drawn, the first ones.
-inline constexpr size_t kRunsDrawn = 4;
-
-// Of the first runs: one iteration with its bubbles and what is filled of them, once per training
-// run; and which job filled which device when.
+// Of the first kSimRunsDrawn runs: one iteration with its bubbles and what is filled of them, once
+// per training run; and which job filled which device when.
 absl::StatusOr<std::vector<SimPicture>> TimePictures(const std::vector<Dimension>& dimensions,
                                                      const std::vector<SimOutcome>& outcomes);
 

@@ -114,6 +114,7 @@ absl::StatusOr<std::vector<SimOutcome>> RunAll(const std::vector<SimRun>& runs,
       const std::string settings = absl::StrJoin(runs[i].settings, " ", absl::PairFormatter("="));
       return settings.empty() ? outcome.status() : WithContext(outcome.status(), settings);
     }
+    if (i >= kSimRunsDrawn) outcome->result.lanes.clear();
     outcomes.push_back(*std::move(outcome));
   }
   return outcomes;

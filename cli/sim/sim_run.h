@@ -22,6 +22,8 @@ namespace pipefill {
 
 // Runs of one command.
 inline constexpr size_t kSimRunsMax = 1000;
+// Runs that keep the jobs of a few devices, the first ones: what is drawn of each run by itself.
+inline constexpr size_t kSimRunsDrawn = 4;
 
 // A field and the value it has in one run.
 using SimSetting = std::pair<std::string, std::string>;

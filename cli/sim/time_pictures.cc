@@ -166,7 +166,7 @@ absl::StatusOr<std::vector<SimPicture>> TimePictures(const std::vector<Dimension
                                                      const std::vector<SimOutcome>& outcomes) {
   std::vector<SimPicture> pictures;
   std::vector<std::string> drawn;
-  for (size_t i = 0; i < outcomes.size() && drawn.size() < kRunsDrawn; ++i) {
+  for (size_t i = 0; i < outcomes.size() && drawn.size() < kSimRunsDrawn; ++i) {
     if (outcomes[i].classes.empty()) continue;
     const std::string training = TrainingSettings(outcomes[i]);
     if (std::find(drawn.begin(), drawn.end(), training) != drawn.end()) continue;
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<SimPicture>> TimePictures(const std::vector<Dimension
     ASSIGN_OR_RETURN(SimPicture picture, CyclePicture(training, outcomes[i]));
     pictures.push_back(std::move(picture));
   }
-  for (size_t i = 0; i < std::min(outcomes.size(), kRunsDrawn); ++i) {
+  for (size_t i = 0; i < std::min(outcomes.size(), kSimRunsDrawn); ++i) {
     pictures.push_back(LanePicture(RunName(dimensions, i), outcomes[i]));
   }
   return pictures;
