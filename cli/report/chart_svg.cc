@@ -18,12 +18,13 @@ constexpr double kPlotHeight = 220;
 constexpr double kLeft = 58;
 constexpr double kRight = 24;
 constexpr double kYTitleHeight = 26;
+constexpr double kYTitleAbove = 12;
 constexpr double kBelow = 46;  // numbers and title of the x axis
 // Between numbers on the x axis.
 constexpr double kLabelGap = 10;
 constexpr double kBarWidthMax = 64;
-// Above the highest bar, for its number.
-constexpr double kBarHeadRoom = 1.06;
+// Above the plot, for the number of a bar that reaches its top.
+constexpr double kBarHeadRoom = 14;
 
 constexpr double kLaneHeight = 20;
 constexpr double kLaneGap = 5;
@@ -58,8 +59,9 @@ SvgBox PlotBox(double top) {
   return {kLeft, top + kYTitleHeight, kWidth - kLeft - kRight, kPlotHeight};
 }
 
-void DrawYAxis(const Plot& plot, const std::string& title, SvgCanvas& canvas) {
-  canvas.Text({plot.box.x, plot.box.y - 12}, SvgAnchor::kStart, title);
+// The title stands `above` the plot.
+void DrawYAxis(const Plot& plot, const std::string& title, double above, SvgCanvas& canvas) {
+  canvas.Text({plot.box.x, plot.box.y - above}, SvgAnchor::kStart, title);
   for (const AxisTick& tick : plot.y.ticks) {
     const double y = plot.Y(tick.value);
     canvas.Line({plot.box.x, y}, {plot.box.x + plot.box.width, y},
@@ -131,7 +133,7 @@ class BarLayout {
         width_(std::min(room_ * 0.8 / static_cast<double>(series_), kBarWidthMax)) {
     for (size_t i = 0; i < series_; ++i) {
       for (const std::optional<ChartBar>& bar : chart.series[i].bars) {
-        if (bar.has_value() && TextWidth(BarNumber(bar->value)) > width_ + 2) has_numbers_ = false;
+        if (bar.has_value() && TextWidth(BarNumber(bar->value)) > width_ - 2) has_numbers_ = false;
       }
     }
   }
@@ -188,7 +190,7 @@ std::string LineChartSvg(const LineChart& chart) {
   const Plot plot{.box = PlotBox(canvas.Legend(LegendOf(chart.lines))),
                   .x = XAxisOf(chart, x_range),
                   .y = RoundAxis(y_range.low, y_range.high)};
-  DrawYAxis(plot, chart.y_title, canvas);
+  DrawYAxis(plot, chart.y_title, kYTitleAbove, canvas);
   DrawXAxis(plot, chart.x_title, canvas);
   for (size_t i = std::min(chart.lines.size(), kChartSeriesMax); i > 0; --i) {
     DrawLine(plot, chart, i - 1, canvas);
@@ -205,10 +207,10 @@ std::string BarChartSvg(const BarChart& chart) {
   }
   if (range.is_empty()) return "";
   SvgCanvas canvas(kWidth, chart.title);
-  const Plot plot{.box = PlotBox(canvas.Legend(LegendOf(chart.series))),
+  const Plot plot{.box = PlotBox(canvas.Legend(LegendOf(chart.series)) + kBarHeadRoom),
                   .x = {},
-                  .y = RoundAxis(0, range.high * kBarHeadRoom)};
-  DrawYAxis(plot, chart.y_title, canvas);
+                  .y = RoundAxis(0, range.high)};
+  DrawYAxis(plot, chart.y_title, kYTitleAbove + kBarHeadRoom, canvas);
   for (size_t group = 0; group < chart.groups.size(); ++group) {
     DrawGroup(plot, chart, group, canvas);
   }

@@ -74,6 +74,7 @@ SimPicture ClassPicture(const std::vector<Dimension>& dimensions,
     }
   }
   return {.name = "filled-by-class",
+          .title = chart.title,
           .svg = BarChartSvg(chart),
           .note =
               "Head: before a stage's first forward. Middle: between its forwards and its "
@@ -108,6 +109,7 @@ SimPicture CompletionPicture(const std::vector<Dimension>& dimensions,
     }
   }
   return {.name = "completion-times",
+          .title = chart.title,
           .svg = LineChartSvg(chart),
           .note = "How many of the jobs that were done took at most so long."};
 }

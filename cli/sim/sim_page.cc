@@ -8,6 +8,8 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,6 +35,7 @@ constexpr char kStyle[] =
     "figure svg{display:block;max-width:100%;height:auto}\n"
     ".wide{overflow-x:auto}\n"
     ".tables{overflow-x:auto}\n"
+    "summary{cursor:pointer;font-weight:600}\n"
     "code{white-space:pre-wrap;overflow-wrap:anywhere}\n";
 
 // "7.9 %", or "7.9 .. 62.6 %" over several runs.
@@ -50,10 +53,21 @@ std::string SpanText(const std::vector<SimOutcome>& outcomes,
 
 std::string ShareText(double share) { return PercentText(share); }
 std::string DevicesText(double devices) { return FormatCount(std::lround(devices)); }
-std::string HoursText(double seconds) { return FormatSpan(absl::Seconds(seconds)); }
+// "-" while no job is done.
+std::string HoursText(double seconds) {
+  return seconds > 0 ? FormatSpan(absl::Seconds(seconds)) : "-";
+}
 
 std::optional<double> BarOf(const std::vector<SimOutcome>& outcomes, double share) {
   return outcomes.size() == 1 ? std::optional(share) : std::nullopt;
+}
+
+// The runs in which a job was done; all of them if there is none.
+std::vector<SimOutcome> WithCompletions(const std::vector<SimOutcome>& outcomes) {
+  std::vector<SimOutcome> some;
+  std::copy_if(outcomes.begin(), outcomes.end(), std::back_inserter(some),
+               [](const SimOutcome& outcome) { return outcome.result.jobs_completed > 0; });
+  return some.empty() ? outcomes : some;
 }
 
 std::string HeadlineSection(const SimPageParts& parts) {
@@ -83,7 +97,7 @@ std::string HeadlineSection(const SimPageParts& parts) {
                             "has ",
                             SpanText(outcomes, devices, DevicesText))},
       {.name = "Completion",
-       .value = only.jobs_completed > 0 ? SpanText(outcomes, mean, HoursText) : "-",
+       .value = SpanText(WithCompletions(outcomes), mean, HoursText),
        .text = "mean, from submission to end, of the jobs that were done"}};
   return absl::StrCat(
       "<section class=\"headline\">\n", TilesMarkup(tiles), "<p class=\"summary\"><b>Simulated, ",
@@ -94,17 +108,25 @@ std::string HeadlineSection(const SimPageParts& parts) {
       "</p>\n</section>\n");
 }
 
-std::string PictureMarkup(const SimPicture& picture) {
-  return absl::StrCat("<section", picture.is_wide ? " class=\"wide\"" : "", "><figure>",
-                      picture.svg, "<figcaption>", EscapeMarkup(picture.note),
-                      "</figcaption></figure></section>\n");
+std::string FigureMarkup(const SimPicture& picture) {
+  return absl::StrCat("<figure>", picture.svg, "<figcaption>", EscapeMarkup(picture.note),
+                      "</figcaption></figure>");
 }
 
+// Wide pictures below each other; of each kind the first is open, the others are a line to click.
 std::string PictureSections(const std::vector<SimPicture>& pictures) {
   std::string narrow;
   std::string wide;
+  std::set<std::string> shown;
   for (const SimPicture& picture : pictures) {
-    absl::StrAppend(picture.is_wide ? &wide : &narrow, PictureMarkup(picture));
+    if (!picture.is_wide) {
+      absl::StrAppend(&narrow, "<section>", FigureMarkup(picture), "</section>\n");
+      continue;
+    }
+    const bool is_first = shown.insert(picture.name).second;
+    absl::StrAppend(&wide, "<section class=\"wide\"><details", is_first ? " open" : "",
+                    "><summary>", EscapeMarkup(picture.title), "</summary>", FigureMarkup(picture),
+                    "</details></section>\n");
   }
   if (narrow.empty()) return wide;
   return absl::StrCat("<div class=\"pictures\">\n", narrow, "</div>\n", wide);

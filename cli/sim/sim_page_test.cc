@@ -144,6 +144,22 @@ TEST(SimPageTest, SaysWhatWasSimulatedAndHowToSeeItAgain) {
   }
 }
 
+TEST(SimPageTest, OfPicturesOfAKindTheFirstIsOpen) {
+  const SimSweep sweep = Sweep("training.forward", {"1ms", "2ms"});
+  std::vector<SimOutcome> outcomes = MadeUpOutcomes({sweep});
+  outcomes[1].result.completion_mean_s = 0;
+  outcomes[1].result.jobs_completed = 0;
+  const std::string page = SimPage({.scenario = v1::Scenario(),
+                                    .outcomes = outcomes,
+                                    .pictures = Pictures({sweep}, outcomes),
+                                    .replay = ""});
+  EXPECT_TRUE(absl::StrContains(
+      page, "<details open><summary>One iteration, filled: forward 1ms</summary>"));
+  EXPECT_TRUE(
+      absl::StrContains(page, "<details><summary>One iteration, filled: forward 2ms</summary>"));
+  EXPECT_TRUE(absl::StrContains(page, "<p class=\"value\">4h0m</p>")) << "of what was done";
+}
+
 TEST(SimPageTest, NeedsNothingFromOutsideAndEscapesNames) {
   v1::Scenario scenario;
   scenario.set_name("<script>");

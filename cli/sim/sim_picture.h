@@ -14,9 +14,10 @@
 namespace pipefill {
 
 struct SimPicture {
-  std::string name;  // fit for a file: "gain-by-size"
-  std::string svg;   // stands by itself
-  std::string note;  // what it shows, and what it leaves out
+  std::string name;   // of its kind, fit for a file: "gain-by-size"
+  std::string title;  // as in the picture
+  std::string svg;    // stands by itself
+  std::string note;   // what it shows, and what it leaves out
   bool is_wide = false;
 };
 

@@ -109,6 +109,7 @@ class Along {
     chart.title = absl::StrCat(measure.title, " by ", AxisWords());
     chart.y_title = "hours";
     return {.name = absl::StrCat(measure.name, "-by-", FileWord()),
+            .title = chart.title,
             .svg = LineChartSvg(chart),
             .note = absl::StrCat(measure.note, UnfinishedNote(outcomes_))};
   }
@@ -185,6 +186,7 @@ class Along {
     chart.title = absl::StrCat("Gain against ", IsBubbleLength() ? "bubble length" : AxisWords());
     chart.y_title = "work of fill jobs, % of the main job's";
     return {.name = absl::StrCat("gain-by-", FileWord()),
+            .title = chart.title,
             .svg = LineChartSvg(chart),
             .note = "Gain: what fill jobs compute, as a share of what the main job does."};
   }
@@ -200,6 +202,7 @@ class Along {
       chart.lines.back().name = Prefixed(line.name, "with filling");
     }
     return {.name = "use-by-size",
+            .title = chart.title,
             .svg = LineChartSvg(chart),
             .note = "All work, in operations a second as the main job does them."};
   }
@@ -216,6 +219,7 @@ class Along {
     chart.title = absl::StrCat("Slowdown against ", AxisWords(), ", at most");
     chart.y_title = "longer iterations of the main job, %";
     return {.name = absl::StrCat("slowdown-by-", FileWord()),
+            .title = chart.title,
             .svg = LineChartSvg(chart),
             .note =
                 "If the worst overruns of all stages come in every iteration, one after the "
@@ -243,6 +247,7 @@ class Along {
       }
     }
     return {.name = absl::StrCat("gain-by-", FileWord()),
+            .title = chart.title,
             .svg = BarChartSvg(chart),
             .note = "Gain: what fill jobs compute, as a share of what the main job does."};
   }
@@ -298,6 +303,7 @@ SimPicture PolicyBars(const std::vector<Dimension>& dimensions, size_t policy,
     }
   }
   return {.name = absl::StrCat(measure.name, "-by-policy"),
+          .title = chart.title,
           .svg = BarChartSvg(chart),
           .note = absl::StrCat(measure.note, UnfinishedNote(outcomes))};
 }

@@ -91,10 +91,11 @@ absl::StatusOr<SimPicture> CyclePicture(const std::string& name, const SimOutcom
   for (size_t s = 0; s < cycle.stages.size(); ++s) {
     timeline.devices.push_back(DeviceOf(cycle.stages[s], s, cycle, timeline));
   }
-  const std::string title = "One iteration, filled";
+  const std::string title = absl::StrCat("One iteration, filled", name.empty() ? "" : ": ", name);
   return SimPicture{
       .name = "iteration",
-      .svg = TimelineSvg(timeline, {.title = name.empty() ? title : absl::StrCat(title, ": ", name),
+      .title = title,
+      .svg = TimelineSvg(timeline, {.title = title,
                                     .devices_max = kStagesDrawn,
                                     .other_work = "weight gradient",
                                     .shows_stages = false,
@@ -145,6 +146,7 @@ SimPicture LanePicture(const std::string& name, const SimOutcome& outcome) {
           ? ""
           : absl::StrCat(" Only the first ", FormatCount(spans), " of their jobs are drawn.");
   return {.name = "devices",
+          .title = chart.title,
           .svg = LaneChartSvg(chart),
           .note = absl::StrCat("The first device of each stage of the first replica. A job that ",
                                "is on a device runs in its bubbles only.", cut),
@@ -171,7 +173,8 @@ absl::StatusOr<std::vector<SimPicture>> TimePictures(const std::vector<Dimension
     const std::string training = TrainingSettings(outcomes[i]);
     if (std::find(drawn.begin(), drawn.end(), training) != drawn.end()) continue;
     drawn.push_back(training);
-    ASSIGN_OR_RETURN(SimPicture picture, CyclePicture(training, outcomes[i]));
+    const std::string name = training.empty() ? "" : RunName(dimensions, i);
+    ASSIGN_OR_RETURN(SimPicture picture, CyclePicture(name, outcomes[i]));
     pictures.push_back(std::move(picture));
   }
   for (size_t i = 0; i < std::min(outcomes.size(), kSimRunsDrawn); ++i) {
