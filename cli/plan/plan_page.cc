@@ -4,9 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/plan/plan_text.h"
-#include "cli/report/assets.h"
 #include "cli/report/markup.h"
-#include "cli/report/palette.h"
+#include "cli/report/page_parts.h"
 #include "cli/report/timeline.h"
 #include "cli/report/timeline_svg.h"
 #include "cli/words.h"
@@ -57,10 +56,6 @@ TimelineDevice DeviceOf(const PlanDevice& device, int64_t span_ns) {
   return drawn;
 }
 
-std::string Cell(const std::string& text) {
-  return absl::StrCat("<td>", EscapeMarkup(text), "</td>");
-}
-
 std::string BubbleRows(const IdlePlan& plan) {
   std::string rows;
   size_t count = 0;
@@ -70,12 +65,13 @@ std::string BubbleRows(const IdlePlan& plan) {
       const double share = static_cast<double>(bubble.mean_ns) /
                            std::max<double>(1, static_cast<double>(device.iteration_ns));
       absl::StrAppend(
-          &rows, "<tr>", Cell(device.name),
-          Cell(absl::StrCat(Word(bubble.bubble_class), " ", bubble.ordinal)),
-          Cell(DurationText(bubble.offset_ns)), Cell(DurationText(bubble.mean_ns)),
-          Cell(DurationText(bubble.p10_ns)), Cell(DurationText(bubble.p90_ns)),
-          Cell(PercentText(share)),
-          Cell(bubble.memory_free_bytes.has_value() ? FormatBytes(*bubble.memory_free_bytes) : "-"),
+          &rows, "<tr>", TextCell(device.name),
+          TextCell(absl::StrCat(Word(bubble.bubble_class), " ", bubble.ordinal)),
+          TextCell(DurationText(bubble.offset_ns)), TextCell(DurationText(bubble.mean_ns)),
+          TextCell(DurationText(bubble.p10_ns)), TextCell(DurationText(bubble.p90_ns)),
+          TextCell(PercentText(share)),
+          TextCell(bubble.memory_free_bytes.has_value() ? FormatBytes(*bubble.memory_free_bytes)
+                                                        : "-"),
           "</tr>\n");
     }
   }
@@ -114,19 +110,16 @@ std::string PlanPage(const IdlePlan& plan, const std::string& fill_text) {
     fill = absl::StrCat("<section><h2>Fill job</h2><pre>", EscapeMarkup(fill_text),
                         "</pre></section>\n");
   }
-  return absl::StrCat(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-      EscapeMarkup(absl::StrCat("pipefill plan: ", plan.title)), "</title>\n<style>\n",
-      ThemeVariables(), kPageStyle, "svg{max-width:100%;height:auto}\n</style>\n</head>\n<body>\n",
-      "<header><h1>", EscapeMarkup(plan.title),
-      "</h1><p>pipefill plan: ", EscapeMarkup(PlanHeadline(plan)),
-      "</p></header>\n<main>\n<section><h2>Timeline</h2>\n", notes, PlanSvg(plan), "</section>\n",
-      fill,
-      "<section><h2>Bubbles</h2>\n<table><thead><tr><th>Device</th><th>Bubble</th>"
-      "<th>Begins at</th><th>Mean</th><th>10 %</th><th>90 "
-      "%</th><th>Share</th><th>Free memory</th></tr></thead>\n<tbody>",
-      BubbleRows(plan), "</tbody></table></section>\n</main>\n</body>\n</html>\n");
+  return PageMarkup({.title = absl::StrCat("pipefill plan: ", plan.title),
+                     .heading = plan.title,
+                     .about = absl::StrCat("pipefill plan: ", PlanHeadline(plan)),
+                     .style = "svg{max-width:100%;height:auto}\n",
+                     .sections = absl::StrCat("<section><h2>Timeline</h2>\n", notes, PlanSvg(plan),
+                                              "</section>\n", fill, "<section><h2>Bubbles</h2>\n",
+                                              TableHead({"Device", "Bubble", "Begins at", "Mean",
+                                                         "10 %", "90 %", "Share", "Free memory"},
+                                                        8),
+                                              BubbleRows(plan), "</tbody></table></section>\n")});
 }
 
 }  // namespace pipefill

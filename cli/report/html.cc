@@ -9,6 +9,7 @@
 #include "cli/report/control_course.h"
 #include "cli/report/markup.h"
 #include "cli/report/page_data.h"
+#include "cli/report/page_parts.h"
 #include "cli/report/page_sections.h"
 #include "cli/report/palette.h"
 #include "cli/report/report_words.h"
@@ -80,20 +81,18 @@ nothing filled</span></div>
 std::string ReportPage(const Trace& trace, const Figures& figures, const CheckResult& check) {
   const Timeline piece = MakeTimeline(trace, figures, RepresentativeRows(RunToDraw(figures), 3, 2));
   const std::string picture = TimelineSvg(piece, {.title = RunText(figures)});
-  return absl::StrCat(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
-      EscapeMarkup(absl::StrCat("pipefill report: ", figures.main_job)), "</title>\n<style>\n",
-      ThemeVariables(), kPageStyle, "</style>\n</head>\n<body>\n<header><h1>",
-      EscapeMarkup(RunText(figures)), "</h1><p>pipefill report, ",
-      EscapeMarkup(OriginText(trace, figures)), "</p></header>\n<main>\n",
-      HeadlineSection(figures, check), kTimelineSection, JobLegend(figures), kTimelineRest,
-      "<noscript><section>", picture, "</section></noscript>\n",
-      ControlSection(ControlCourses(trace, RunToDraw(figures))), BubbleSection(figures),
-      JobSection(figures), CheckSection(check), DefinitionSection(figures),
-      "</main>\n<script id=\"data\" type=\"application/json\">",
-      EscapeScript(PageData(trace, figures)), "</script>\n<script>\n", kPageScript,
-      "</script>\n</body>\n</html>\n");
+  return PageMarkup(
+      {.title = absl::StrCat("pipefill report: ", figures.main_job),
+       .heading = RunText(figures),
+       .about = absl::StrCat("pipefill report, ", OriginText(trace, figures)),
+       .sections = absl::StrCat(
+           HeadlineSection(figures, check), kTimelineSection, JobLegend(figures), kTimelineRest,
+           "<noscript><section>", picture, "</section></noscript>\n",
+           ControlSection(ControlCourses(trace, RunToDraw(figures))), BubbleSection(figures),
+           JobSection(figures), CheckSection(check), DefinitionSection(figures)),
+       .scripts = absl::StrCat("<script id=\"data\" type=\"application/json\">",
+                               EscapeScript(PageData(trace, figures)), "</script>\n<script>\n",
+                               kPageScript, "</script>\n")});
 }
 
 }  // namespace pipefill

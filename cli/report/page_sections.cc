@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/output.h"
 #include "cli/report/markup.h"
+#include "cli/report/page_parts.h"
 #include "cli/report/palette.h"
 #include "cli/report/report_words.h"
 #include "common/quantity.h"
@@ -19,19 +20,6 @@ namespace {
 // Rows of a table; more are counted, not shown.
 constexpr size_t kRowsMax = 400;
 constexpr size_t kViolationsShown = 50;
-
-struct Tile {
-  std::string name;
-  std::string value;
-  std::string text;
-  std::string extra;  // markup
-};
-
-std::string TileMarkup(const Tile& tile) {
-  return absl::StrCat("<div class=\"tile\"><h3>", EscapeMarkup(tile.name),
-                      "</h3><p class=\"value\">", EscapeMarkup(tile.value), "</p>", tile.extra,
-                      "<p class=\"what\">", EscapeMarkup(tile.text), "</p></div>\n");
-}
 
 // The estimate and its interval on a scale of percent, with zero and the budget marked.
 std::string IntervalMarkup(const RatioEstimate& estimate) {
@@ -63,13 +51,6 @@ std::string IntervalMarkup(const RatioEstimate& estimate) {
   return out;
 }
 
-// A thin bar of `share`, from 0 to 1.
-std::string BarMarkup(std::optional<double> share) {
-  if (!share.has_value()) return "";
-  return absl::StrFormat("<div class=\"bar\"><i style=\"width:%.1f%%\"></i></div>",
-                         std::clamp(*share, 0.0, 1.0) * 100);
-}
-
 Tile CostTile(const Figures& figures) {
   Tile tile{.name = "Cost", .value = "-", .text = VerdictText(JudgeCost(figures)), .extra = ""};
   if (!figures.slowdown.has_value()) return tile;
@@ -78,20 +59,6 @@ Tile CostTile(const Figures& figures) {
   tile.text = absl::StrCat("iteration time, filled against hold-out (",
                            IntervalText(*figures.slowdown), "): ", tile.text);
   return tile;
-}
-
-std::string Cell(const std::string& markup) { return absl::StrCat("<td>", markup, "</td>"); }
-std::string Number(const std::string& text) {
-  return absl::StrCat("<td class=\"n\">", EscapeMarkup(text), "</td>");
-}
-std::string TextCell(const std::string& text) { return Cell(EscapeMarkup(text)); }
-
-std::string HeadMarkup(const std::vector<std::string>& titles, size_t texts) {
-  std::string out = "<table><thead><tr>";
-  for (size_t i = 0; i < titles.size(); ++i) {
-    absl::StrAppend(&out, i < texts ? "<th>" : "<th class=\"n\">", titles[i], "</th>");
-  }
-  return absl::StrCat(out, "</tr></thead><tbody>\n");
 }
 
 std::string ShareText(int64_t part, int64_t whole) {
@@ -135,13 +102,12 @@ std::string HeadlineSection(const Figures& figures, const CheckResult& check) {
                    .value = PercentText(figures.recovered_device_share),
                    .text = "of device time, as if the same work had had a device for itself",
                    .extra = BarMarkup(figures.recovered_device_share)});
-  std::string out = "<section class=\"headline\">\n<div class=\"tiles\">\n";
-  for (const Tile& tile : tiles) absl::StrAppend(&out, TileMarkup(tile));
   const bool is_clean = check.violation_count() == 0;
-  return absl::StrCat(out, "</div>\n<p class=\"summary\">", EscapeMarkup(SummaryText(figures)),
-                      " <span class=\"", is_clean ? "good" : "bad", "\">",
-                      is_clean ? "Rules checked: " : "Rules broken: ",
-                      EscapeMarkup(CheckText(check)), ".</span></p>\n</section>\n");
+  return absl::StrCat(
+      "<section class=\"headline\">\n", TilesMarkup(tiles), "<p class=\"summary\">",
+      EscapeMarkup(SummaryText(figures)), " <span class=\"", is_clean ? "good" : "bad", "\">",
+      is_clean ? "Rules checked: " : "Rules broken: ", EscapeMarkup(CheckText(check)),
+      ".</span></p>\n</section>\n");
 }
 
 std::string BubbleSection(const Figures& figures) {
@@ -153,21 +119,21 @@ std::string BubbleSection(const Figures& figures) {
       "<section><h2>Bubbles</h2><p class=\"note\">One row per wait of a stage, in the order of the "
       "iteration. Open: time of those bubbles in filled iterations while a fill job was on the "
       "device; offered (units could start), filled and overrun are shares of it.</p>\n",
-      HeadMarkup({"device", "bubble", "length, p10 to p90", "p10", "p50", "p90", "count", "open",
-                  "used", "offered", "filled", "overrun"},
-                 3));
+      TableHead({"device", "bubble", "length, p10 to p90", "p10", "p50", "p90", "count", "open",
+                 "used", "offered", "filled", "overrun"},
+                3));
   for (size_t i = 0; i < std::min(large.rows.size(), kRowsMax); ++i) {
     const BubbleFigures& bubble = *large.rows[i];
-    absl::StrAppend(&out, "<tr>", TextCell(absl::StrCat(bubble.node, "/", bubble.device)),
-                    TextCell(BubbleText(bubble.name)), Cell(LengthMarkup(bubble, longest_ns)),
-                    Number(MillisecondsText(bubble.p10_ns)),
-                    Number(MillisecondsText(bubble.p50_ns)),
-                    Number(MillisecondsText(bubble.p90_ns)), Number(FormatCount(bubble.count)));
-    absl::StrAppend(&out, Number(DurationText(bubble.open_ns)),
-                    Number(ShareText(bubble.used_count, bubble.open_count)),
-                    Number(ShareText(bubble.offered_ns, bubble.open_ns)),
-                    Number(ShareText(bubble.filled_ns, bubble.open_ns)),
-                    Number(ShareText(bubble.overrun_ns, bubble.open_ns)), "</tr>\n");
+    absl::StrAppend(
+        &out, "<tr>", TextCell(absl::StrCat(bubble.node, "/", bubble.device)),
+        TextCell(BubbleText(bubble.name)), MarkupCell(LengthMarkup(bubble, longest_ns)),
+        NumberCell(MillisecondsText(bubble.p10_ns)), NumberCell(MillisecondsText(bubble.p50_ns)),
+        NumberCell(MillisecondsText(bubble.p90_ns)), NumberCell(FormatCount(bubble.count)));
+    absl::StrAppend(&out, NumberCell(DurationText(bubble.open_ns)),
+                    NumberCell(ShareText(bubble.used_count, bubble.open_count)),
+                    NumberCell(ShareText(bubble.offered_ns, bubble.open_ns)),
+                    NumberCell(ShareText(bubble.filled_ns, bubble.open_ns)),
+                    NumberCell(ShareText(bubble.overrun_ns, bubble.open_ns)), "</tr>\n");
   }
   return absl::StrCat(out, "</tbody></table><p class=\"note\">",
                       EscapeMarkup(SmallBubblesText(large)), "</p>", MoreMarkup(large.rows.size()),
@@ -176,20 +142,21 @@ std::string BubbleSection(const Figures& figures) {
 
 std::string JobSection(const Figures& figures) {
   std::string out = absl::StrCat("<section><h2>Fill jobs</h2>\n",
-                                 HeadMarkup({"job", "name", "device", "units", "CPU time of units",
-                                             "in bubbles", "as if alone", "memory, peak of cap"},
-                                            3));
+                                 TableHead({"job", "name", "device", "units", "CPU time of units",
+                                            "in bubbles", "as if alone", "memory, peak of cap"},
+                                           3));
   for (size_t i = 0; i < std::min(figures.jobs.size(), kRowsMax); ++i) {
     const JobFigures& job = figures.jobs[i];
     const std::string alone =
         job.has_alone ? DurationText(job.exclusive_equivalent_ns) : "not measured";
     absl::StrAppend(&out, "<tr><td><i class=\"swatch\" style=\"background:var(--", JobColour(i),
                     ")\"></i>", job.job_id, "</td>", TextCell(job.name),
-                    TextCell(absl::StrJoin(job.devices, ", ")), Number(FormatCount(job.units)),
-                    Number(DurationText(job.unit_cpu_ns)));
-    absl::StrAppend(&out, Number(ShareText(job.in_bubble_cpu_ns, job.unit_cpu_ns)), Number(alone),
-                    Number(absl::StrCat(FormatBytes(job.memory_peak_bytes), " of ",
-                                        FormatBytes(job.memory_cap_bytes))),
+                    TextCell(absl::StrJoin(job.devices, ", ")), NumberCell(FormatCount(job.units)),
+                    NumberCell(DurationText(job.unit_cpu_ns)));
+    absl::StrAppend(&out, NumberCell(ShareText(job.in_bubble_cpu_ns, job.unit_cpu_ns)),
+                    NumberCell(alone),
+                    NumberCell(absl::StrCat(FormatBytes(job.memory_peak_bytes), " of ",
+                                            FormatBytes(job.memory_cap_bytes))),
                     "</tr>\n");
   }
   if (figures.jobs.empty()) absl::StrAppend(&out, "<tr><td colspan=\"8\">none</td></tr>\n");
@@ -200,16 +167,16 @@ std::string CheckSection(const CheckResult& check) {
   std::string out = absl::StrCat(
       "<section><h2>Rules</h2><p class=\"note\">Checked against every recorded edge and "
       "unit.</p>\n",
-      HeadMarkup({"rule", "", "checked", "violations", "not checked"}, 2));
+      TableHead({"rule", "", "checked", "violations", "not checked"}, 2));
   for (size_t i = 0; i < kRules; ++i) {
     const RuleResult& rule = check.rules[i];
     const char* mark = rule.violations > 0 ? "bad\">&#10007; broken"
                        : rule.checked > 0  ? "good\">&#10003; holds"
                                            : "muted\">not checked";
     absl::StrAppend(&out, "<tr>", TextCell(RuleText(static_cast<Rule>(i))), "<td><span class=\"",
-                    mark, "</span></td>", Number(FormatCount(rule.checked)),
-                    Number(FormatCount(rule.violations)), Number(FormatCount(rule.unchecked)),
-                    "</tr>\n");
+                    mark, "</span></td>", NumberCell(FormatCount(rule.checked)),
+                    NumberCell(FormatCount(rule.violations)),
+                    NumberCell(FormatCount(rule.unchecked)), "</tr>\n");
     for (const std::string& reason : rule.unchecked_reasons) {
       absl::StrAppend(&out, "<tr class=\"reason\"><td colspan=\"5\">not fully checked: ",
                       EscapeMarkup(reason), "</td></tr>\n");

@@ -17,11 +17,11 @@ constexpr int kRight = 20;
 constexpr int kTitleHeight = 34;
 constexpr int kLegendHeight = 26;
 constexpr int kHeadHeight = 22;
-constexpr int kRowHeight = 62;
-constexpr int kRowGap = 14;
 constexpr int kAxisHeight = 34;
-// Of a unit inside its row, above and below.
-constexpr int kUnitInset = 9;
+// Units leave so much of their row free, above and below.
+constexpr int kUnitInsetShare = 7;
+
+constexpr absl::string_view kShapeEnd = "/>\n";
 
 constexpr char kRules[] =
     "text{font-family:-apple-system,'Segoe UI','DejaVu Sans',Arial,sans-serif;font-size:12.5px}\n"
@@ -36,7 +36,7 @@ class Picture {
     devices_ = std::min(timeline.devices.size(), options.devices_max);
     begin_ns_ = timeline.begin_ns();
     span_ns_ = std::max<double>(static_cast<double>(timeline.end_ns() - begin_ns_), 1);
-    bottom_ = Top(devices_) - kRowGap + 6;
+    bottom_ = Top(devices_) - options_.row_gap + 6;
   }
 
   std::string Draw() {
@@ -67,10 +67,12 @@ class Picture {
   }
 
  private:
-  static int Top(size_t device) {
+  int Top(size_t device) const {
     return kTitleHeight + kLegendHeight + kHeadHeight +
-           static_cast<int>(device) * (kRowHeight + kRowGap);
+           static_cast<int>(device) * (options_.row_height + options_.row_gap);
   }
+
+  int unit_inset() const { return options_.row_height / kUnitInsetShare + 1; }
 
   double X(int64_t ns) const {
     const double part = static_cast<double>(ns - begin_ns_) / span_ns_;
@@ -78,8 +80,15 @@ class Picture {
   }
 
   void Rect(const std::string& fill, double x, double width, int y, int height) {
-    absl::StrAppendFormat(&out_, "<rect %s x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\"/>\n",
-                          fill, x, y, width, height);
+    absl::StrAppendFormat(&out_, "<rect %s x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\"%s",
+                          fill, x, y, width, height, kShapeEnd);
+  }
+
+  // What the pointer shows on the shape that was drawn last.
+  void Hover(const std::string& name, int64_t length_ns) {
+    out_.resize(out_.size() - kShapeEnd.size());
+    absl::StrAppend(&out_, "><title>", EscapeMarkup(name), ", ", DurationText(length_ns),
+                    "</title></rect>\n");
   }
 
   void Text(double x, double y, const std::string& classes, const std::string& text) {
@@ -131,8 +140,9 @@ class Picture {
     for (const TimelineIteration& iteration : timeline_.devices[d].iterations) {
       const double x = X(iteration.begin_ns);
       const double width = X(iteration.end_ns) - x;
-      const int top = d == 0 ? Top(0) - kHeadHeight : Top(d) - kRowGap / 2;
-      const int bottom = d + 1 == devices_ ? bottom_ : Top(d) + kRowHeight + kRowGap / 2;
+      const int top = d == 0 ? Top(0) - kHeadHeight : Top(d) - options_.row_gap / 2;
+      const int bottom =
+          d + 1 == devices_ ? bottom_ : Top(d) + options_.row_height + options_.row_gap / 2;
       if (iteration.is_held_out) Rect("class=\"holdout\"", x, width, top, bottom - top);
       absl::StrAppendFormat(
           &out_, "<line class=\"muted-line\" x1=\"%.2f\" y1=\"%d\" x2=\"%.2f\" y2=\"%d\"/>\n", x,
@@ -147,18 +157,22 @@ class Picture {
   void DrawDevice(size_t d) {
     const TimelineDevice& device = timeline_.devices[d];
     const int top = Top(d);
-    Text(16, top + 28, "ink", device.name);
+    const int middle = top + options_.row_height / 2;
+    Text(16, options_.shows_stages ? middle - 3 : middle + 4, "ink", device.name);
     if (options_.shows_stages) {
-      Text(16, top + 44, "small muted", absl::StrCat("stage ", device.stage));
+      Text(16, middle + 13, "small muted", absl::StrCat("stage ", device.stage));
     }
     for (const TimelineBubble& bubble : device.bubbles) {
       const double x = X(bubble.begin_ns);
-      Rect("fill=\"url(#idle)\"", x, X(bubble.end_ns) - x, top, kRowHeight);
+      Rect("fill=\"url(#idle)\"", x, X(bubble.end_ns) - x, top, options_.row_height);
+      if (!options_.shows_lengths) continue;
+      Hover(absl::StrCat("bubble ", timeline_.bubble_names[bubble.name]),
+            bubble.end_ns - bubble.begin_ns);
     }
     for (const TimelineWork& work : device.work) {
       const double x = X(work.begin_ns);
       Rect(absl::StrCat("class=\"", WorkClass(work.kind), "\""), x,
-           std::max(X(work.end_ns) - x - 0.4, 0.3), top, kRowHeight);
+           std::max(X(work.end_ns) - x - 0.4, 0.3), top, options_.row_height);
     }
     for (const TimelineUnit& unit : device.units) DrawUnit(unit, top);
   }
@@ -168,11 +182,15 @@ class Picture {
     const double width = X(unit.inside_end_ns) - x;
     const double gap = width > 2.5 ? 0.6 : 0;
     Rect(absl::StrCat("class=\"", JobColour(unit.job), "\""), x, std::max(width - gap, 0.4),
-         top + kUnitInset, kRowHeight - 2 * kUnitInset);
+         top + unit_inset(), options_.row_height - 2 * unit_inset());
+    if (options_.shows_lengths) {
+      Hover(absl::StrCat("fill job ", timeline_.jobs[unit.job].name),
+            unit.inside_end_ns - unit.begin_ns);
+    }
     if (unit.overrun_ns <= 0) return;
     const double end = X(unit.inside_end_ns + unit.overrun_ns);
     Rect("class=\"overrun\"", X(unit.inside_end_ns), std::max(end - X(unit.inside_end_ns), 1.2),
-         top + kUnitInset, kRowHeight - 2 * kUnitInset);
+         top + unit_inset(), options_.row_height - 2 * unit_inset());
   }
 
   static const char* WorkClass(ChunkKind kind) {

@@ -18,6 +18,9 @@ struct SvgOptions {
   // What the legend calls work that is neither forward, backward nor optimizer.
   std::string other_work = "main job";
   bool shows_stages = true;  // below the names of devices
+  int row_height = 62;       // of a device, pixels
+  int row_gap = 14;
+  bool shows_lengths = false;  // of named bubbles and of units, where the pointer is
 };
 
 // Work of the main job solid, bubbles hatched, units in the colour of their job, overruns red,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "absl/strings/match.h"
 
 namespace pipefill {
@@ -56,6 +58,21 @@ TEST(TimelineSvgTest, StagesAreLeftOutWhereNobodyKnowsThem) {
   EXPECT_TRUE(absl::StrContains(TimelineSvg(OneDevice(), {.title = ""}), "stage 0"));
   EXPECT_FALSE(
       absl::StrContains(TimelineSvg(OneDevice(), {.title = "", .shows_stages = false}), "stage 0"));
+}
+
+TEST(TimelineSvgTest, LengthsAreShownWhereThePointerIsIfAsked) {
+  const std::string svg = TimelineSvg(OneDevice(), {.title = "", .shows_lengths = true});
+  EXPECT_TRUE(absl::StrContains(svg, "<title>bubble head 0, 20 ms</title></rect>"));
+  EXPECT_TRUE(absl::StrContains(svg, "<title>fill job embed, 19 ms</title></rect>"));
+  EXPECT_FALSE(absl::StrContains(TimelineSvg(OneDevice(), {.title = ""}), "</title></rect>"));
+}
+
+TEST(TimelineSvgTest, LowerRowsMakeALowerPicture) {
+  const auto height_of = [](const SvgOptions& options) {
+    const std::string svg = TimelineSvg(OneDevice(), options);
+    return std::stoi(svg.substr(svg.find("height=\"") + 8));
+  };
+  EXPECT_EQ(height_of({.title = ""}) - height_of({.title = "", .row_height = 22}), 40);
 }
 
 TEST(TimelineSvgTest, EscapesNames) {

@@ -4,16 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/paths.h"
 #include "cli/sim/sim_output.h"
+#include "cli/sim/sim_page.h"
+#include "cli/sim/sim_picture.h"
 #include "cli/sim/sim_run.h"
 #include "cli/sim/trace_shelf.h"
 #include "common/config.h"
@@ -23,14 +25,14 @@
 namespace pipefill {
 namespace {
 
-constexpr absl::Duration kProgressEvery = absl::Seconds(2);
+// Also where nobody looks: few enough for a log.
+constexpr absl::Duration kProgressEvery = absl::Seconds(10);
 
 struct SimOptions {
-  std::string file;
-  std::vector<std::string> sets;
-  std::vector<std::string> sweeps;
-  int32_t seed = 0;  // 0 = the scenario's
+  SimCommandLine line;
   std::string csv;
+  std::string html;
+  std::string svg_folder;
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -45,23 +47,48 @@ SimProgress ProgressTo(CommandContext& context) {
   };
 }
 
-// What to type to see the same again.
-std::string ReplayText(const SimOptions& options) {
-  std::string text = absl::StrCat("again: pipefill sim ", ShellText({options.file}));
-  if (options.seed > 0) absl::StrAppend(&text, " --seed ", options.seed);
-  for (const std::string& set : options.sets) absl::StrAppend(&text, " --set ", ShellText({set}));
-  for (const std::string& sweep : options.sweeps) {
-    absl::StrAppend(&text, " --sweep ", ShellText({sweep}));
+// In a folder, each under its name; a name that comes again has a number behind it.
+absl::Status WritePictures(const std::string& folder, const std::vector<SimPicture>& pictures) {
+  RETURN_IF_ERROR(MakeWritableFolder(folder));
+  std::map<std::string, int> times;
+  for (const SimPicture& picture : pictures) {
+    const int time = ++times[picture.name];
+    const std::string name = time == 1 ? picture.name : absl::StrCat(picture.name, "-", time);
+    RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(folder, "/", name, ".svg"), picture.svg));
   }
-  return text;
+  return absl::OkStatus();
+}
+
+struct SimDone {
+  const v1::Scenario& scenario;  // as the first run had it
+  const std::vector<SimSweep>& sweeps;
+  const std::vector<SimOutcome>& outcomes;
+};
+
+absl::Status WriteFiles(const SimOptions& options, const CommandContext& context,
+                        const SimDone& done) {
+  if (!options.csv.empty()) {
+    RETURN_IF_ERROR(WriteFileAtomically(PathOf(options.csv, context), SimCsv(done.outcomes)));
+  }
+  if (options.html.empty() && options.svg_folder.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<SimPicture> pictures, SimPictures(done.sweeps, done.outcomes));
+  if (!options.svg_folder.empty()) {
+    RETURN_IF_ERROR(WritePictures(PathOf(options.svg_folder, context), pictures));
+  }
+  if (options.html.empty()) return absl::OkStatus();
+  return WriteFileAtomically(PathOf(options.html, context),
+                             SimPage({.scenario = done.scenario,
+                                      .outcomes = done.outcomes,
+                                      .pictures = pictures,
+                                      .replay = ReplayText(options.line)}));
 }
 
 absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& context) {
   v1::Scenario scenario;
-  RETURN_IF_ERROR(ReadJsonFile(PathOf(options.file, context), &scenario));
-  if (options.seed > 0) scenario.set_seed(static_cast<uint64_t>(options.seed));
-  ASSIGN_OR_RETURN(const std::vector<SimRun> runs,
-                   ExpandRuns(scenario, options.sets, options.sweeps));
+  RETURN_IF_ERROR(ReadJsonFile(PathOf(options.line.file, context), &scenario));
+  if (options.line.seed > 0) scenario.set_seed(static_cast<uint64_t>(options.line.seed));
+  ASSIGN_OR_RETURN(const std::vector<SimSweep> sweeps, ParseSweeps(options.line.sweeps));
+  ASSIGN_OR_RETURN(const std::vector<SimRun> runs, ExpandRuns(scenario, options.line.sets, sweeps));
   // Of schedulerd, about every job.
   const spdlog::level::level_enum level = spdlog::get_level();
   spdlog::set_level(spdlog::level::warn);
@@ -74,16 +101,14 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
       RunAll(runs, files, context.clock, ProgressTo(context));
   spdlog::set_level(level);
   RETURN_IF_ERROR(outcomes.status());
-  if (!options.csv.empty()) {
-    RETURN_IF_ERROR(WriteFileAtomically(PathOf(options.csv, context), SimCsv(*outcomes)));
-  }
+  RETURN_IF_ERROR(WriteFiles(options, context, {runs.front().scenario, sweeps, *outcomes}));
   if (options.format == OutputFormat::kJson) {
     context.out << SimJson(scenario, *outcomes);
     return kExitOk;
   }
   context.out << scenario.name() << ": " << scenario.about() << "\n"
               << TraceText(*outcomes) << SimTable(*outcomes, context.width);
-  context.err << ReplayText(options) << "\n";
+  context.err << "again: " << ReplayText(options.line) << "\n";
   return kExitOk;
 }
 
@@ -93,17 +118,22 @@ void AddSimCommand(CLI::App& parent, CommandSet& commands) {
   auto options = std::make_shared<SimOptions>();
   CLI::App* command =
       parent.add_subcommand("sim", "What filling a whole cluster would come to, in virtual time");
-  command->add_option("SCENARIO", options->file, "File, see simulator/scenarios/")
+  command->add_option("SCENARIO", options->line.file, "File, see simulator/scenarios/")
       ->required()
       ->type_name("");
-  command->add_option("--set", options->sets, "Change a field: training.replicas=8")
+  command->add_option("--set", options->line.sets, "Change a field: training.replicas=8")
       ->allow_extra_args(false)
       ->type_name("FIELD=VALUE");
-  command->add_option("--sweep", options->sweeps, "One run for each value: policy=fifo,sjf")
+  command->add_option("--sweep", options->line.sweeps, "One run for each value: policy=fifo,sjf")
       ->allow_extra_args(false)
       ->type_name("FIELD=A,B");
-  AddNumberOption(*command, {"--seed", "Of all chance; default: the scenario's"}, &options->seed);
+  AddNumberOption(*command, {"--seed", "Of all chance; default: the scenario's"},
+                  &options->line.seed);
   command->add_option("--csv", options->csv, "Write the figures as a table")->type_name("FILE");
+  command->add_option("--html", options->html, "Write the runs as a page with plots")
+      ->type_name("FILE");
+  command->add_option("--svg", options->svg_folder, "Write each plot as a picture into a folder")
+      ->type_name("FOLDER");
   AddOutputOption(*command, /*with_name=*/false, &options->format);
   command->footer(
       "IDLE: share of the devices' time in bubbles. FILLED: share of that in which\n"

@@ -159,12 +159,42 @@ TEST_F(SimCommandTest, TracesThatCannotBeReadAreOneLine) {
   EXPECT_TRUE(absl::StrContains(Sim({}).err, "workload.trace.time_zone: \"Middle/Earth\""));
 }
 
+TEST_F(SimCommandTest, WritesAPageAndItsPictures) {
+  const std::string html = PathOf("html");
+  const std::string folder = PathOf("pictures");
+  const Result result = Sim({"--sweep", "policy=fifo,sjf", "--set", "training.replicas=2", "--html",
+                             html, "--svg", folder});
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  std::ostringstream page;
+  page << std::ifstream(html).rdbuf();
+  EXPECT_TRUE(absl::StrContains(page.str(), "Simulated, not measured."));
+  EXPECT_TRUE(absl::StrContains(page.str(), "--set training.replicas=2 --sweep policy=fifo,sjf"));
+  EXPECT_TRUE(absl::StrContains(page.str(), "<td>training.replicas</td><td>2</td>"));
+  EXPECT_TRUE(absl::StrContains(page.str(), "<td>policy</td><td>swept over</td>"));
+  for (const char* name : {"completion-by-policy", "iteration", "devices", "devices-2"}) {
+    std::ostringstream svg;
+    svg << std::ifstream(absl::StrCat(folder, "/", name, ".svg")).rdbuf();
+    EXPECT_TRUE(absl::StrContains(svg.str(), "</svg>")) << name;
+  }
+}
+
+TEST_F(SimCommandTest, OfALongSweepTheFirstRunsAreDrawnByThemselves) {
+  const std::string folder = PathOf("pictures");
+  ASSERT_EQ(Sim({"--sweep", "seed=1,2,3,4,5,6", "--svg", folder}).code, kExitOk);
+  EXPECT_TRUE(std::ifstream(absl::StrCat(folder, "/devices-4.svg")).good());
+  EXPECT_FALSE(std::ifstream(absl::StrCat(folder, "/devices-5.svg")).good());
+}
+
 TEST_F(SimCommandTest, BadInputIsOneLine) {
-  const std::vector<std::vector<std::string>> cases = {
-      {"--set", "training.replica=2"}, {"--set", "replicas"},
-      {"--sweep", "policy"},           {"--sweep", "a+b=1"},
-      {"--set", "policy=no-such"},     {"--set", "horizon=later"},
-      {"--set", "training.pipeline=4"}};
+  const std::vector<std::vector<std::string>> cases = {{"--set", "training.replica=2"},
+                                                       {"--set", "replicas"},
+                                                       {"--sweep", "policy"},
+                                                       {"--sweep", "a+b=1"},
+                                                       {"--set", "policy=no-such"},
+                                                       {"--set", "horizon=later"},
+                                                       {"--set", "training.pipeline=4"},
+                                                       {"--html", "/no/such/folder/a.html"},
+                                                       {"--svg", "/proc/no/folder"}};
   for (const auto& options : cases) {
     const Result result = Sim(options);
     EXPECT_NE(result.code, kExitOk) << options[1];

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/output.h"
+#include "cli/words.h"
 #include "common/quantity.h"
 
 namespace pipefill {
@@ -21,23 +22,32 @@ std::string Span(double seconds) { return seconds > 0 ? FormatSpan(absl::Seconds
 // Of all figures, in the order of the columns.
 nlohmann::ordered_json FiguresOf(const SimOutcome& outcome) {
   const simulator::ClusterResult& result = outcome.result;
-  return {{"policy", outcome.policy},
-          {"seed", outcome.seed},
-          {"devices", result.devices},
-          {"bubble_share", result.bubble_share},
-          {"filled_share", result.filled_share},
-          {"gain", result.gain},
-          {"extra_devices", result.extra_devices},
-          {"overrun_share", result.overrun_share},
-          {"slowdown_max", result.slowdown_max},
-          {"jobs_submitted", result.jobs_submitted},
-          {"jobs_completed", result.jobs_completed},
-          {"completion_mean_s", result.completion_mean_s},
-          {"completion_p50_s", result.completion_p50_s},
-          {"completion_p95_s", result.completion_p95_s},
-          {"last_end_s", result.last_end_s},
-          {"events", result.events},
-          {"wall_s", outcome.wall_s}};
+  nlohmann::ordered_json figures = {{"policy", outcome.policy},
+                                    {"seed", outcome.seed},
+                                    {"devices", result.devices},
+                                    {"bubble_share", result.bubble_share},
+                                    {"filled_share", result.filled_share},
+                                    {"gain", result.gain},
+                                    {"extra_devices", result.extra_devices},
+                                    {"overrun_share", result.overrun_share},
+                                    {"bubble_mean_s", result.bubble_mean_s},
+                                    {"slowdown_max", result.slowdown_max},
+                                    {"jobs_submitted", result.jobs_submitted},
+                                    {"jobs_completed", result.jobs_completed},
+                                    {"completion_mean_s", result.completion_mean_s},
+                                    {"completion_p50_s", result.completion_p50_s},
+                                    {"completion_p95_s", result.completion_p95_s},
+                                    {"last_end_s", result.last_end_s},
+                                    {"events", result.events},
+                                    {"wall_s", outcome.wall_s}};
+  for (const BubbleClass bubble_class : kSimClasses) {
+    const auto found = result.classes.find(bubble_class);
+    const bool is_there = found != result.classes.end();
+    const simulator::ClassFigures of = is_there ? found->second : simulator::ClassFigures();
+    figures[Word(bubble_class) + "_bubble_share"] = of.bubble_share;
+    figures[Word(bubble_class) + "_filled_share"] = of.filled_share;
+  }
+  return figures;
 }
 
 std::string CsvCell(const std::string& text) {
@@ -144,6 +154,16 @@ std::string SimCsv(const std::vector<SimOutcome>& outcomes) {
                       value.is_string() ? CsvCell(value.get<std::string>()) : value.dump());
     }
     absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+std::string ReplayText(const SimCommandLine& line) {
+  std::string text = absl::StrCat("pipefill sim ", ShellText({line.file}));
+  if (line.seed > 0) absl::StrAppend(&text, " --seed ", line.seed);
+  for (const std::string& set : line.sets) absl::StrAppend(&text, " --set ", ShellText({set}));
+  for (const std::string& sweep : line.sweeps) {
+    absl::StrAppend(&text, " --sweep ", ShellText({sweep}));
   }
   return text;
 }

@@ -15,19 +15,13 @@ namespace {
 
 constexpr char kDefaultPolicy[] = "fifo";
 
-// "training.pipeline+training.replicas=16x8@gpipe+64,16x16@gpipe+32".
-struct Sweep {
-  std::vector<std::string> fields;
-  std::vector<std::vector<std::string>> values;  // each with one entry per field
-};
-
-absl::StatusOr<Sweep> ParseSweep(const std::string& text) {
+absl::StatusOr<SimSweep> ParseSweep(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
   if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--sweep ", text, ": must be FIELD=A,B,C, such as policy=fifo,sjf"));
   }
-  Sweep sweep{.fields = absl::StrSplit(parts[0], '+'), .values = {}};
+  SimSweep sweep{.fields = absl::StrSplit(parts[0], '+'), .values = {}};
   for (const absl::string_view value : absl::StrSplit(parts[1], ',')) {
     sweep.values.push_back(absl::StrSplit(value, '+'));
     if (sweep.values.back().size() != sweep.fields.size()) {
@@ -40,7 +34,8 @@ absl::StatusOr<Sweep> ParseSweep(const std::string& text) {
 }
 
 // Each of `runs` once per value.
-absl::StatusOr<std::vector<SimRun>> Multiply(const std::vector<SimRun>& runs, const Sweep& sweep) {
+absl::StatusOr<std::vector<SimRun>> Multiply(const std::vector<SimRun>& runs,
+                                             const SimSweep& sweep) {
   std::vector<SimRun> all;
   for (const SimRun& run : runs) {
     for (const std::vector<std::string>& values : sweep.values) {
@@ -73,6 +68,9 @@ absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const SimFiles& files, cons
   SimOutcome outcome{.settings = run.settings,
                      .policy = policy_name,
                      .seed = cluster.seed,
+                     .training = cluster.training,
+                     .classes = cluster.workload.classes,
+                     .horizon = cluster.horizon,
                      .result = {},
                      .trace_rows = cluster.workload.trace_rows};
   ASSIGN_OR_RETURN(outcome.result, simulator::RunCluster(cluster, *policy, [&](int64_t hour) {
@@ -84,15 +82,23 @@ absl::StatusOr<SimOutcome> RunOne(const SimRun& run, const SimFiles& files, cons
 
 }  // namespace
 
+absl::StatusOr<std::vector<SimSweep>> ParseSweeps(const std::vector<std::string>& texts) {
+  std::vector<SimSweep> sweeps;
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(SimSweep sweep, ParseSweep(text));
+    sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
 absl::StatusOr<std::vector<SimRun>> ExpandRuns(const v1::Scenario& scenario,
                                                const std::vector<std::string>& sets,
-                                               const std::vector<std::string>& sweeps) {
+                                               const std::vector<SimSweep>& sweeps) {
   std::vector<SimRun> runs = {{.settings = {}, .scenario = scenario}};
   for (const std::string& set : sets) {
     RETURN_IF_ERROR(WithContext(simulator::SetField(set, &runs[0].scenario), "--set"));
   }
-  for (const std::string& text : sweeps) {
-    ASSIGN_OR_RETURN(const Sweep sweep, ParseSweep(text));
+  for (const SimSweep& sweep : sweeps) {
     ASSIGN_OR_RETURN(runs, Multiply(runs, sweep));
   }
   return runs;
@@ -111,6 +117,7 @@ absl::StatusOr<std::vector<SimOutcome>> RunAll(const std::vector<SimRun>& runs,
       const std::string settings = absl::StrJoin(runs[i].settings, " ", absl::PairFormatter("="));
       return settings.empty() ? outcome.status() : WithContext(outcome.status(), settings);
     }
+    if (i >= kSimRunsDrawn) outcome->result.lanes.clear();
     outcomes.push_back(*std::move(outcome));
   }
   return outcomes;

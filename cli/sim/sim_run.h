@@ -23,9 +23,17 @@ namespace pipefill {
 
 // Runs of one command.
 inline constexpr size_t kSimRunsMax = 1000;
+// Runs that keep the jobs of a few devices, the first ones: what is drawn of each run by itself.
+inline constexpr size_t kSimRunsDrawn = 4;
 
 // A field and the value it has in one run.
 using SimSetting = std::pair<std::string, std::string>;
+
+// Fields that change together, and what they are in turn.
+struct SimSweep {
+  std::vector<std::string> fields;
+  std::vector<std::vector<std::string>> values;  // each with one entry per field
+};
 
 struct SimRun {
   std::vector<SimSetting> settings;  // of the fields swept over, in their order
@@ -36,6 +44,10 @@ struct SimOutcome {
   std::vector<SimSetting> settings;
   std::string policy;
   uint64_t seed = 1;
+  // Of the run: what was simulated, for how long.
+  simulator::TrainingRun training;
+  std::vector<simulator::JobClass> classes;
+  absl::Duration horizon;
   simulator::ClusterResult result;
   std::vector<simulator::TraceRows> trace_rows;  // empty without a trace
   double wall_s = 0;                             // that the run took here
@@ -47,13 +59,16 @@ struct SimFiles {
   simulator::TraceOf trace;
 };
 
+// Each as "workload.jobs_per_hour=10,100". A sweep over several fields at once has them joined by
+// '+': "training.pipeline+training.replicas=16x8@gpipe+64,16x16@gpipe+32". InvalidArgument, in one
+// line.
+absl::StatusOr<std::vector<SimSweep>> ParseSweeps(const std::vector<std::string>& texts);
+
 // Applies `sets` ("training.replicas=8"), then makes one run per combination of the values in
-// `sweeps` ("workload.jobs_per_hour=10,100"); the last sweep changes fastest. A sweep over several
-// fields at once has them joined by '+': "training.pipeline+training.replicas=16x8@gpipe+64,
-// 16x16@gpipe+32". InvalidArgument, in one line.
+// `sweeps`; the last sweep changes fastest. InvalidArgument, in one line.
 absl::StatusOr<std::vector<SimRun>> ExpandRuns(const v1::Scenario& scenario,
                                                const std::vector<std::string>& sets,
-                                               const std::vector<std::string>& sweeps);
+                                               const std::vector<SimSweep>& sweeps);
 
 // Called now and then: run `run` of `runs` has simulated so many of its hours.
 using SimProgress = std::function<void(size_t run, size_t runs, int64_t hours, int64_t of_hours)>;

@@ -89,30 +89,49 @@ class ChainWalk {
   int64_t units_ = 0;
 };
 
-struct Filled {
-  double filled_ns = 0;
-  double overrun_ns = 0;
+// How a job fills bubbles.
+struct Filling {
+  const Configuration& configuration;
+  double slowness;
+
+  int64_t Slowed(int64_t time_ns) const {
+    return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(time_ns) * slowness));
+  }
 };
 
 // One bubble of one iteration.
-void FillBubble(const OfferedBubble& bubble, int64_t length_ns, const Configuration& configuration,
-                double slowness, ChainWalk& walk, Filled& filled) {
+UnitRun FillBubble(const OfferedBubble& bubble, int64_t length_ns, const Filling& filling,
+                   ChainWalk& walk) {
   static constexpr int64_t kHandOverNs = Calendar().hand_over_ns;
-  int64_t at_ns = std::max(kHandOverNs, bubble.calendar.earliest_start_ns);
-  for (int i = 0; i < kUnitsPerBubbleMax && at_ns < length_ns; ++i) {
+  UnitRun run;
+  run.begin_ns = run.end_ns = std::max(kHandOverNs, bubble.calendar.earliest_start_ns);
+  while (run.units < kUnitsPerBubbleMax && run.end_ns < length_ns) {
     const ProfileNode& node = walk.node();
-    const auto expected_ns = static_cast<int64_t>(static_cast<double>(node.high_ns()) * slowness);
-    const int64_t memory_bytes = configuration.resident_bytes + node.memory_bytes;
-    if (memory_bytes > bubble.calendar.memory_free_bytes) return;
-    if (at_ns > LatestStart(bubble.calendar, std::max<int64_t>(1, expected_ns))) return;
-    const auto taken_ns =
-        std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(node.time_ns) * slowness));
-    filled.filled_ns += static_cast<double>(taken_ns);
-    filled.overrun_ns += static_cast<double>(std::max<int64_t>(0, at_ns + taken_ns - length_ns));
-    at_ns += taken_ns;
+    const int64_t memory_bytes = filling.configuration.resident_bytes + node.memory_bytes;
+    if (memory_bytes > bubble.calendar.memory_free_bytes) break;
+    if (run.end_ns > LatestStart(bubble.calendar, filling.Slowed(node.high_ns()))) break;
+    run.end_ns += filling.Slowed(node.time_ns);
+    ++run.units;
     walk.Next();
   }
+  return run;
 }
+
+// Sums over iterations.
+struct Filled {
+  double filled_ns = 0;
+  double overrun_ns = 0;
+  PerClass by_class_ns;
+
+  void Add(const OfferedBubble& bubble, int64_t length_ns, const UnitRun& run) {
+    const auto ran_ns = static_cast<double>(run.end_ns - run.begin_ns);
+    filled_ns += ran_ns;
+    by_class_ns[bubble.bubble_class] += ran_ns;
+    if (run.units > 0) {
+      overrun_ns += static_cast<double>(std::max<int64_t>(0, run.end_ns - length_ns));
+    }
+  }
+};
 
 }  // namespace
 
@@ -131,6 +150,8 @@ absl::StatusOr<StageOffer> OfferOf(const StageRun& stage, int64_t iteration_ns,
   const BubblePredictor predictor = Learn(stage, iteration_ns, rule);
   for (size_t k = 0; k < stage.bubbles.size(); ++k) {
     const StageBubble& bubble = stage.bubbles[k];
+    offer.bubble_shares[bubble.bubble_class] +=
+        static_cast<double>(bubble.mean_ns) / static_cast<double>(iteration_ns);
     const BubbleWindow& window = predictor.WindowOf(static_cast<uint32_t>(k));
     const bool is_left_out =
         bubble.bubble_class == BubbleClass::kScattered && !rule.fills_scattered;
@@ -169,8 +190,8 @@ std::optional<FillYield> Fill(const Configuration& configuration, const StageOff
   Filled filled;
   for (int i = 0; i < offer.iterations; ++i) {
     for (const OfferedBubble& bubble : offer.bubbles) {
-      FillBubble(bubble, bubble.lengths_ns[static_cast<size_t>(i)], configuration, slowness, walk,
-                 filled);
+      const int64_t length_ns = bubble.lengths_ns[static_cast<size_t>(i)];
+      filled.Add(bubble, length_ns, FillBubble(bubble, length_ns, {configuration, slowness}, walk));
     }
   }
   if (walk.units() == 0) return std::nullopt;
@@ -179,9 +200,25 @@ std::optional<FillYield> Fill(const Configuration& configuration, const StageOff
   const double passes =
       static_cast<double>(walk.units()) / static_cast<double>(configuration.units_per_pass());
   const double samples = passes * static_cast<double>(configuration.samples_per_pass);
-  return FillYield{.samples_per_s = samples / time_ns * 1e9 * offer.filled_share,
-                   .filled_share = filled.filled_ns / time_ns * offer.filled_share,
-                   .overrun_share = filled.overrun_ns / time_ns * offer.filled_share};
+  FillYield yield{.samples_per_s = samples / time_ns * 1e9 * offer.filled_share,
+                  .filled_share = filled.filled_ns / time_ns * offer.filled_share,
+                  .overrun_share = filled.overrun_ns / time_ns * offer.filled_share,
+                  .filled_shares = {}};
+  for (const auto& [bubble_class, ns] : filled.by_class_ns) {
+    yield.filled_shares[bubble_class] = ns / time_ns * offer.filled_share;
+  }
+  return yield;
+}
+
+std::vector<UnitRun> FillIteration(const Configuration& configuration, const StageOffer& offer,
+                                   double slowness, int iteration) {
+  ChainWalk walk(configuration);
+  std::vector<UnitRun> runs;
+  for (const OfferedBubble& bubble : offer.bubbles) {
+    const int64_t length_ns = bubble.lengths_ns[static_cast<size_t>(iteration)];
+    runs.push_back(FillBubble(bubble, length_ns, {configuration, slowness}, walk));
+  }
+  return runs;
 }
 
 }  // namespace pipefill::simulator

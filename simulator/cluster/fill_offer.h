@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "client/pages/signal_page.h"
 #include "planner/calendar.h"
@@ -20,6 +21,9 @@
 #include "simulator/pipeline/pipeline_model.h"
 
 namespace pipefill::simulator {
+
+// A figure for each class of bubble that there is.
+using PerClass = absl::btree_map<BubbleClass, double>;
 
 // When units may start.
 struct FillRule {
@@ -46,6 +50,7 @@ struct StageOffer {
   int64_t iteration_ns = 0;  // mean
   double filled_share = 1;
   double bubble_share = 0;                  // of the iteration, offered or not
+  PerClass bubble_shares = {};              // the same, of the bubbles of each class
   std::vector<OfferedBubble> bubbles = {};  // offered ones, in the order of the iteration
   int iterations = 0;                       // entries of each lengths_ns
 };
@@ -63,6 +68,7 @@ struct FillYield {
   double samples_per_s = 0;
   double filled_share = 0;   // of the device's time: units that run
   double overrun_share = 0;  // of the device's time: units beyond the end of their bubble
+  PerClass filled_shares;    // of the device's time: those that began in bubbles of each class
 };
 
 // Units that take `slowness` times as long as in the profile, for the main job has used caches and
@@ -70,6 +76,18 @@ struct FillYield {
 // nullopt: no unit ever starts. REQUIRES: CheckProfile accepts the configuration; slowness > 0.
 std::optional<FillYield> Fill(const Configuration& configuration, const StageOffer& offer,
                               double slowness);
+
+// Units of one bubble, back to back; times from the bubble's begin.
+struct UnitRun {
+  int64_t units = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  // of the last one, which may have outlasted the bubble
+};
+
+// One iteration that is no hold-out, from the beginning of the chain: a run per bubble offered.
+// REQUIRES: 0 <= iteration < offer.iterations; otherwise as Fill.
+std::vector<UnitRun> FillIteration(const Configuration& configuration, const StageOffer& offer,
+                                   double slowness, int iteration);
 
 }  // namespace pipefill::simulator
 

@@ -61,6 +61,31 @@ TEST(FillOfferTest, ShortBubblesAreOverrunAndLongUnitsDoNotStart) {
   EXPECT_FALSE(Fill(Units(250 * kMs), offer, 1).has_value());
 }
 
+TEST(FillOfferTest, SharesOfClassesAddUp) {
+  StageRun stage = StageWith({{100 * kMs}, {300 * kMs}});
+  for (StageBubble& bubble : stage.bubbles) bubble.mean_ns = bubble.p50_ns;
+  stage.bubbles[0].bubble_class = BubbleClass::kHead;
+  const StageOffer offer = Offer(stage, {.static_share = 0.5, .filled_share = 0.5});
+  EXPECT_EQ(offer.bubble_shares,
+            (PerClass{{BubbleClass::kHead, 0.1}, {BubbleClass::kMiddle, 0.3}}));
+  const FillYield yield = Fill(Units(kMs), offer, 1).value();
+  EXPECT_NEAR(yield.filled_shares.at(BubbleClass::kHead), 0.025, 0.001);
+  EXPECT_NEAR(yield.filled_shares.at(BubbleClass::kMiddle), 0.075, 0.001);
+  EXPECT_NEAR(
+      yield.filled_shares.at(BubbleClass::kHead) + yield.filled_shares.at(BubbleClass::kMiddle),
+      yield.filled_share, 1e-9);
+}
+
+TEST(FillOfferTest, OneIterationIsFilledAsAllAre) {
+  const StageOffer offer = Offer(StageWith({{500 * kMs}, {2 * kMs}}), {.static_share = 0.5});
+  const std::vector<UnitRun> runs = FillIteration(Units(10 * kMs), offer, 1, 0);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].units, 24);  // the hand-over takes the place of the last one
+  EXPECT_EQ(runs[0].end_ns - runs[0].begin_ns, 240 * kMs);
+  EXPECT_GT(runs[0].begin_ns, 0);
+  EXPECT_EQ(runs[1].units, 0);
+}
+
 TEST(FillOfferTest, HoldOutsAndSlownessCount) {
   const StageRun stage = StageWith({{500 * kMs}});
   const double all = Fill(Units(kMs), Offer(stage, {.static_share = 0.5}), 1)->samples_per_s;

@@ -1,6 +1,9 @@
 #include "simulator/cluster/scenario.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -73,18 +76,59 @@ absl::StatusOr<TrainingRun> TrainingOf(const v1::TrainingScenario& from, uint64_
   return run;
 }
 
-absl::StatusOr<JobClass> ClassOf(const v1::JobClassScenario& from) {
-  JobClass job_class;
-  job_class.name = from.name();
+// Of a job class, or of a way to run it: they name these fields alike.
+template <typename Source>
+absl::StatusOr<Configuration> ConfigurationOf(const Source& from) {
   Configuration configuration;
-  configuration.name = "default";
   ProfileNode unit;
   ASSIGN_OR_RETURN(unit.time_ns, Nanoseconds("unit", from.unit()));
   ASSIGN_OR_RETURN(configuration.resident_bytes, BytesOr("resident", from.resident(), 0));
   ASSIGN_OR_RETURN(unit.memory_bytes, BytesOr("unit_memory", from.unit_memory(), 0));
-  job_class.memory_bytes = configuration.resident_bytes + unit.memory_bytes;
   configuration.chain = {unit};
-  job_class.profile.configurations = {std::move(configuration)};
+  return configuration;
+}
+
+absl::StatusOr<std::vector<Configuration>> ConfigurationsOf(const v1::JobClassScenario& from) {
+  std::vector<Configuration> configurations;
+  if (from.configurations().empty()) {
+    ASSIGN_OR_RETURN(Configuration only, ConfigurationOf(from));
+    only.name = "default";
+    configurations.push_back(std::move(only));
+    return configurations;
+  }
+  if (!from.unit().empty() || !from.resident().empty() || !from.unit_memory().empty()) {
+    return absl::InvalidArgumentError(
+        "unit, resident and unit_memory belong into its configurations, not beside them");
+  }
+  for (const v1::ConfigurationScenario& way : from.configurations()) {
+    absl::StatusOr<Configuration> configuration = ConfigurationOf(way);
+    if (!configuration.ok()) {
+      return WithContext(configuration.status(), absl::StrCat("configuration ", way.name()));
+    }
+    configuration->name = way.name();
+    if (way.samples() != 0) configuration->samples_per_pass = way.samples();
+    configurations.push_back(*std::move(configuration));
+  }
+  return configurations;
+}
+
+// What a user would ask for: as much as the job can use and devices have, and enough to run at all.
+int64_t MemoryFor(const std::vector<Configuration>& configurations, int64_t memory_free_bytes) {
+  int64_t least_bytes = INT64_MAX;
+  int64_t most_bytes = 0;
+  for (const Configuration& configuration : configurations) {
+    const int64_t bytes = configuration.resident_bytes + configuration.chain.front().memory_bytes;
+    least_bytes = std::min(least_bytes, bytes);
+    most_bytes = std::max(most_bytes, bytes);
+  }
+  return std::max(least_bytes, std::min(most_bytes, memory_free_bytes));
+}
+
+absl::StatusOr<JobClass> ClassOf(const v1::JobClassScenario& from, int64_t memory_free_bytes) {
+  JobClass job_class;
+  job_class.name = from.name();
+  ASSIGN_OR_RETURN(job_class.profile.configurations, ConfigurationsOf(from));
+  job_class.memory_bytes = MemoryFor(job_class.profile.configurations, memory_free_bytes);
   if (from.weight() != 0) job_class.weight = from.weight();
   if (from.device_hours() != 0) job_class.device_hours = from.device_hours();
   if (from.slowness() != 0) job_class.slowness = from.slowness();
@@ -102,7 +146,7 @@ absl::StatusOr<ClusterRun> RunOf(const v1::Scenario& scenario, const TraceOf& tr
   run.workload.jobs_at_start = scenario.workload().jobs_at_start();
   run.workload.jobs_per_hour = scenario.workload().jobs_per_hour();
   for (const v1::JobClassScenario& from : scenario.workload().classes()) {
-    absl::StatusOr<JobClass> job_class = ClassOf(from);
+    absl::StatusOr<JobClass> job_class = ClassOf(from, run.training.memory_free_bytes);
     if (!job_class.ok()) {
       return WithContext(job_class.status(), absl::StrCat("job class ", from.name()));
     }

@@ -15,9 +15,30 @@ namespace pipefill::simulator {
 
 using scheduler::SessionId;
 
+namespace {
+
+std::string LaneName(const DeviceKey& key) { return absl::StrCat(key.node, "/", key.name); }
+
+std::vector<Lane> EmptyLanes(const LearnedTraining& training) {
+  const size_t stages = training.stages.size();
+  const size_t count = std::min(stages, kLanesMax);
+  std::vector<Lane> lanes;
+  for (size_t i = 0; i < count; ++i) {
+    const int node = static_cast<int>(i * stages / count);  // of the first replica
+    const DeviceKey key = DevicesOfNode(training, node).front().key;
+    lanes.push_back({.device = LaneName(key), .stage = node, .spans = {}});
+  }
+  return lanes;
+}
+
+}  // namespace
+
 SimAgents::SimAgents(Loop& loop, const LearnedTraining& training,
                      const std::vector<JobClass>& classes, const Options& options)
-    : loop_(loop), training_(training), options_(options) {
+    : loop_(loop),
+      training_(training),
+      options_(options),
+      lanes_(EmptyLanes(training), loop.Now()) {
   for (const JobClass& job_class : classes) classes_.emplace(job_class.name, &job_class);
   worst_overrun_.resize(training.stages.size());
 }
@@ -90,6 +111,8 @@ void SimAgents::Launch(int node, const scheduler::LaunchAttempt& launch) {
     });
   }
   running_.emplace(fence, std::move(running));
+  lanes_.Begin(fence, LaneName(launch.device),
+               {.job = launch.attempt.job, .job_class = launch.spec->name}, loop_.Now());
   say_(scheduler::AgentSaid{SessionId(static_cast<uint64_t>(node) + 1),
                             scheduler::AttemptStarted{launch.attempt}, nullptr});
 }
@@ -108,6 +131,7 @@ void SimAgents::End(Fence fence, scheduler::AttemptEnd end) {
   CHECK(found != running_.end());
   const Running running = std::move(found->second);
   running_.erase(found);
+  lanes_.End(fence, loop_.Now());
   Add(running, ended_);
   scheduler::AttemptEnded ended;
   ended.attempt = running.key;
@@ -134,11 +158,16 @@ double SimAgents::SecondsFilling(const Running& running) const {
 void SimAgents::Add(const Running& running, FillTotals& totals) const {
   if (!running.yield.has_value()) return;
   const double seconds = SecondsFilling(running);
-  const double alone_s = seconds * running.yield->samples_per_s / AloneRate(*running.configuration);
+  // On a device of its own the job runs as it likes best.
+  const Configuration& alone = running.job_class->profile.configurations.front();
+  const double alone_s = seconds * running.yield->samples_per_s / AloneRate(alone);
   totals.filled_s += seconds * running.yield->filled_share;
   totals.overrun_s += seconds * running.yield->overrun_share;
   totals.alone_s += alone_s;
   totals.main_s += alone_s * running.job_class->flops_share;
+  for (const auto& [bubble_class, share] : running.yield->filled_shares) {
+    totals.filled_by_class_s[bubble_class] += seconds * share;
+  }
 }
 
 FillTotals SimAgents::Totals() const {

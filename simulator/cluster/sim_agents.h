@@ -19,6 +19,7 @@
 #include "common/loop.h"
 #include "scheduler/agent_link.h"
 #include "scheduler/message.h"
+#include "simulator/cluster/swim_lanes.h"
 #include "simulator/cluster/training.h"
 #include "simulator/cluster/workload.h"
 
@@ -26,10 +27,11 @@ namespace pipefill::simulator {
 
 // Sums over all devices, in seconds of device time.
 struct FillTotals {
-  double filled_s = 0;   // units that ran
-  double overrun_s = 0;  // beyond the ends of their bubbles
-  double alone_s = 0;    // what the work done would have taken on devices of its own
-  double main_s = 0;     // what it would have taken the main job to compute as much
+  double filled_s = 0;         // units that ran
+  double overrun_s = 0;        // beyond the ends of their bubbles
+  double alone_s = 0;          // what the work done would have taken on devices of its own
+  double main_s = 0;           // what it would have taken the main job to compute as much
+  PerClass filled_by_class_s;  // filled_s, by the bubbles in which the units began
 };
 
 class SimAgents : public scheduler::AgentLink {
@@ -56,6 +58,8 @@ class SimAgents : public scheduler::AgentLink {
   // At most so much longer the main job takes: of each stage the worst job's overrun, in every
   // iteration, one stage after the other.
   double SlowdownMax() const;
+  // The first device of each stage of the first replica; at most kLanesMax of them, spread evenly.
+  std::vector<Lane> Lanes() const { return lanes_.Lanes(loop_.Now()); }
   int64_t actions() const { return actions_; }
 
  private:
@@ -92,6 +96,7 @@ class SimAgents : public scheduler::AgentLink {
   absl::flat_hash_map<YieldKey, std::optional<FillYield>> yields_;
   FillTotals ended_;
   std::vector<double> worst_overrun_;  // by stage; share of a device's time
+  SwimLanes lanes_;
   int64_t actions_ = 0;
 };
 

@@ -75,6 +75,24 @@ double Quantile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1))];
 }
 
+double ValueOr0(const PerClass& values, BubbleClass bubble_class) {
+  const auto found = values.find(bubble_class);
+  return found == values.end() ? 0 : found->second;
+}
+
+// Mean length of the bubbles offered.
+double OfferedMeanS(const LearnedTraining& training) {
+  double total_ns = 0;
+  double count = 0;
+  for (const StageOffer& stage : training.stages) {
+    for (const OfferedBubble& bubble : stage.bubbles) {
+      total_ns += std::accumulate(bubble.lengths_ns.begin(), bubble.lengths_ns.end(), 0.0);
+      count += static_cast<double>(bubble.lengths_ns.size());
+    }
+  }
+  return count > 0 ? total_ns / count / 1e9 : 0;
+}
+
 // One run. Thread-compatible.
 class SimCluster {
  public:
@@ -158,9 +176,28 @@ class SimCluster {
       result.overrun_share = (totals.overrun_s - before_.overrun_s) / bubble_s;
     }
     result.slowdown_max = agents_.SlowdownMax();
+    AddClasses(totals, device_s, result);
+    result.bubble_mean_s = OfferedMeanS(training_);
     AddJobs(result);
+    result.lanes = agents_.Lanes();
     result.events = said_ + agents_.actions();
     return result;
+  }
+
+  void AddClasses(const FillTotals& totals, double device_s, ClusterResult& result) const {
+    for (const StageOffer& stage : training_.stages) {
+      for (const auto& [bubble_class, share] : stage.bubble_shares) {
+        result.classes[bubble_class].bubble_share +=
+            share / static_cast<double>(training_.stages.size());
+      }
+    }
+    for (auto& [bubble_class, figures] : result.classes) {
+      const double filled_s = ValueOr0(totals.filled_by_class_s, bubble_class) -
+                              ValueOr0(before_.filled_by_class_s, bubble_class);
+      if (figures.bubble_share > 0) {
+        figures.filled_share = filled_s / (device_s * figures.bubble_share);
+      }
+    }
   }
 
   void AddJobs(ClusterResult& result) {
@@ -172,6 +209,10 @@ class SimCluster {
                                static_cast<double>(completion_s_.size());
     result.completion_p50_s = Quantile(completion_s_, 0.5);
     result.completion_p95_s = Quantile(completion_s_, 0.95);
+    for (size_t i = 0; i < kCompletionQuantiles; ++i) {
+      const double share = static_cast<double>(i) / static_cast<double>(kCompletionQuantiles - 1);
+      result.completion_quantiles_s.push_back(Quantile(completion_s_, share));
+    }
     result.last_end_s = absl::ToDoubleSeconds(last_end_ - start_);
   }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -21,6 +22,9 @@
 
 namespace pipefill::simulator {
 
+// Quantiles of completion times that are kept: 0, 1, ..., 100 %.
+inline constexpr size_t kCompletionQuantiles = 101;
+
 struct ClusterRun {
   TrainingRun training;
   Workload workload;
@@ -29,6 +33,12 @@ struct ClusterRun {
   absl::Duration warm_up = absl::ZeroDuration();
   uint64_t seed = 1;
   SimAgents::Options agents;
+};
+
+// The bubbles of one class.
+struct ClassFigures {
+  double bubble_share = 0;  // of all devices' time
+  double filled_share = 0;  // of those bubbles
 };
 
 // Between warm_up and horizon, unless it says otherwise.
@@ -41,6 +51,9 @@ struct ClusterResult {
   double extra_devices = 0;
   double filled_share = 0;   // of the bubbles
   double overrun_share = 0;  // of the bubbles
+  double bubble_mean_s = 0;  // length of the bubbles offered
+  // Of each class that there is.
+  absl::btree_map<BubbleClass, ClassFigures> classes = {};
   // At most so much longer the main job takes, as far as overruns go: those of the worst job on
   // each stage, in every iteration, none at the same time as another; from the beginning.
   double slowdown_max = 0;
@@ -51,8 +64,12 @@ struct ClusterResult {
   double completion_mean_s = 0;
   double completion_p50_s = 0;
   double completion_p95_s = 0;
+  // kCompletionQuantiles of them; empty while no job is done.
+  std::vector<double> completion_quantiles_s = {};
   double last_end_s = 0;  // from the beginning; the makespan, if all were there at the start
   int64_t events = 0;     // messages to schedulerd and actions of it, from the beginning
+  // What a few devices did, from the beginning.
+  std::vector<Lane> lanes = {};
 };
 
 // Called once per simulated hour, with the hours so far.

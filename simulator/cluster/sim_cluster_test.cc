@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/config.h"
@@ -91,6 +93,41 @@ TEST(SimClusterTest, EveryJobCompletesOnceAndOneSeedIsOneRun) {
   v1::Scenario other = SmallQueue();
   other.set_seed(2);
   EXPECT_NE(Simulate(other, FifoPolicy()).completion_mean_s, first.completion_mean_s);
+}
+
+TEST(SimClusterTest, FiguresOfClassesAddUpToTheWhole) {
+  const ClusterResult result = Simulate(SmallQueue(), FifoPolicy());
+  double bubble_share = 0;
+  double filled_share = 0;
+  for (const auto& [bubble_class, figures] : result.classes) {
+    bubble_share += figures.bubble_share;
+    filled_share += figures.bubble_share * figures.filled_share;
+  }
+  EXPECT_EQ(result.classes.size(), 4U);
+  EXPECT_NEAR(bubble_share, result.bubble_share, 1e-6);
+  EXPECT_NEAR(filled_share, result.bubble_share * result.filled_share, 1e-6);
+}
+
+TEST(SimClusterTest, QuantilesOfCompletionGrowFromTheFirstToTheLast) {
+  const ClusterResult result = Simulate(SmallQueue(), FifoPolicy());
+  const std::vector<double>& quantiles = result.completion_quantiles_s;
+  ASSERT_EQ(quantiles.size(), kCompletionQuantiles);
+  EXPECT_TRUE(std::is_sorted(quantiles.begin(), quantiles.end()));
+  EXPECT_EQ(quantiles[50], result.completion_p50_s);
+  EXPECT_EQ(quantiles[100], result.last_end_s);  // all were there at the start
+}
+
+TEST(SimClusterTest, JobsOfALaneComeOneAfterTheOther) {
+  const ClusterResult result = Simulate(SmallQueue(), FifoPolicy());
+  ASSERT_EQ(result.lanes.size(), kLanesMax);
+  EXPECT_EQ(result.lanes[3].device, "r0000-s003/gpu0");
+  for (const Lane& lane : result.lanes) {
+    ASSERT_FALSE(lane.spans.empty());
+    for (size_t i = 0; i < lane.spans.size(); ++i) {
+      EXPECT_GE(lane.spans[i].begin_s, i == 0 ? 0 : lane.spans[i - 1].end_s);
+      EXPECT_LT(lane.spans[i].begin_s, lane.spans[i].end_s);
+    }
+  }
 }
 
 TEST(SimClusterTest, ShortestFirstHasTheShorterMean) {
