@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "scheduler/core/job_forecast.h"
 #include "scheduler/core/planner_input.h"
+#include "scheduler/core/work_left.h"
 
 namespace pipefill::scheduler {
 namespace {
