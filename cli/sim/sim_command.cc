@@ -92,7 +92,7 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
   // Of schedulerd, about every job.
   const spdlog::level::level_enum level = spdlog::get_level();
   spdlog::set_level(spdlog::level::warn);
-  const std::filesystem::path scenario_path = PathOf(options.file, context);
+  const std::filesystem::path scenario_path = PathOf(options.line.file, context);
   TraceShelf traces(scenario_path.parent_path().string());
   const SimFiles files = {
       .policy = [&](const std::string& file) { return ReadFile(PathOf(file, context)); },
