@@ -7,9 +7,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "common/retry_after.h"
 #include "common/status_grpc.h"
 #include "common/virtual_time.h"
@@ -21,11 +23,27 @@ namespace {
 // Answers submissions with what the test has laid ready, one after the other; then with success.
 class FakeService : public v1::SchedulerService::Service {
  public:
+  // Forgets the keys so far.
+  void LayReady(std::vector<absl::Status> errors) {
+    const absl::MutexLock lock(&mutex_);
+    errors_ = std::move(errors);
+    keys_.clear();
+  }
+  std::vector<std::string> keys() const {
+    const absl::MutexLock lock(&mutex_);
+    return keys_;
+  }
+  bool has_deadline() const {
+    const absl::MutexLock lock(&mutex_);
+    return has_deadline_;
+  }
+
   grpc::Status SubmitJob(grpc::ServerContext* context, const v1::SubmitJobRequest* request,
                          v1::SubmitJobResponse* response) override {
-    keys.push_back(request->key());
-    if (keys.size() <= errors.size()) {
-      const absl::Status& error = errors[keys.size() - 1];
+    const absl::MutexLock lock(&mutex_);
+    keys_.push_back(request->key());
+    if (keys_.size() <= errors_.size()) {
+      const absl::Status& error = errors_[keys_.size() - 1];
       const auto wait = RetryAfterOf(error);
       if (wait.has_value()) {
         context->AddTrailingMetadata(kRetryAfterMetadata, FormatRetryAfter(*wait));
@@ -38,7 +56,8 @@ class FakeService : public v1::SchedulerService::Service {
 
   grpc::Status WaitJob(grpc::ServerContext* context, const v1::WaitJobRequest*, v1::Job*) override {
     const gpr_timespec deadline = context->raw_deadline();
-    has_deadline = gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) < 0;
+    const absl::MutexLock lock(&mutex_);
+    has_deadline_ = gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) < 0;
     return ToGrpc(absl::DeadlineExceededError("not over"));
   }
 
@@ -57,9 +76,12 @@ class FakeService : public v1::SchedulerService::Service {
     return ToGrpc(absl::ResourceExhaustedError("watchers_max"));
   }
 
-  std::vector<absl::Status> errors;
-  std::vector<std::string> keys;
-  bool has_deadline = false;
+ private:
+  // A message to a loop would not do: the test and gRPC's threads meet here, and there is no loop.
+  mutable absl::Mutex mutex_;
+  std::vector<absl::Status> errors_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> keys_ ABSL_GUARDED_BY(mutex_);
+  bool has_deadline_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class SchedulerClientTest : public ::testing::Test {
@@ -100,22 +122,22 @@ class SchedulerClientTest : public ::testing::Test {
 };
 
 TEST_F(SchedulerClientTest, RetriesUnavailableWithTheSameKeyAndGrowingPauses) {
-  service_.errors = {absl::UnavailableError("starting"), absl::UnavailableError("starting"),
-                     absl::UnavailableError("starting")};
+  service_.LayReady({absl::UnavailableError("starting"), absl::UnavailableError("starting"),
+                     absl::UnavailableError("starting")});
 
   const auto response = NewClient()->SubmitJob({});
 
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->job_id(), 17);
-  EXPECT_EQ(service_.keys, std::vector<std::string>(4, "key-1"));
+  EXPECT_EQ(service_.keys(), std::vector<std::string>(4, "key-1"));
   EXPECT_EQ(pauses_, (std::vector<absl::Duration>{absl::Milliseconds(50), absl::Milliseconds(100),
                                                   absl::Milliseconds(200)}));
 }
 
 TEST_F(SchedulerClientTest, RefusalWithAdviceIsTriedAgainWhenItSays) {
-  service_.errors = {
-      WithRetryAfter(absl::ResourceExhaustedError("requests_max"), absl::Milliseconds(700)),
-      WithRetryAfter(absl::UnavailableError("starting"), absl::Milliseconds(300))};
+  service_.LayReady(
+      {WithRetryAfter(absl::ResourceExhaustedError("requests_max"), absl::Milliseconds(700)),
+       WithRetryAfter(absl::UnavailableError("starting"), absl::Milliseconds(300))});
   random_ = 0.5;
 
   ASSERT_TRUE(NewClient()->SubmitJob({}).ok());
@@ -123,11 +145,11 @@ TEST_F(SchedulerClientTest, RefusalWithAdviceIsTriedAgainWhenItSays) {
   // Later by a quarter: half of the jitter.
   EXPECT_EQ(pauses_,
             (std::vector<absl::Duration>{absl::Milliseconds(875), absl::Milliseconds(375)}));
-  EXPECT_EQ(service_.keys, std::vector<std::string>(3, "key-1"));
+  EXPECT_EQ(service_.keys(), std::vector<std::string>(3, "key-1"));
 }
 
 TEST_F(SchedulerClientTest, RefusalWithAdviceBeyondTheDeadlineIsTheAnswer) {
-  service_.errors = {WithRetryAfter(absl::ResourceExhaustedError("full"), absl::Minutes(1))};
+  service_.LayReady({WithRetryAfter(absl::ResourceExhaustedError("full"), absl::Minutes(1))});
 
   EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
 
@@ -135,11 +157,11 @@ TEST_F(SchedulerClientTest, RefusalWithAdviceBeyondTheDeadlineIsTheAnswer) {
 }
 
 TEST_F(SchedulerClientTest, RefusalWithoutAdviceIsTheAnswer) {
-  service_.errors = {absl::ResourceExhaustedError("jobs_max")};
+  service_.LayReady({absl::ResourceExhaustedError("jobs_max")});
 
   EXPECT_EQ(NewClient()->SubmitJob({}).status().code(), absl::StatusCode::kResourceExhausted);
 
-  EXPECT_EQ(service_.keys.size(), 1U);
+  EXPECT_EQ(service_.keys().size(), 1U);
 }
 
 TEST_F(SchedulerClientTest, WatchHandsOnWhatComesAndThenTheErrorWithItsAdvice) {
@@ -171,7 +193,7 @@ TEST_F(SchedulerClientTest, WatchEndsWhenItsTakerHasEnough) {
 }
 
 TEST_F(SchedulerClientTest, TellsAboutRetriesOncePerCall) {
-  service_.errors = {absl::UnavailableError("starting"), absl::UnavailableError("starting")};
+  service_.LayReady({absl::UnavailableError("starting"), absl::UnavailableError("starting")});
 
   ASSERT_TRUE(NewClient()->SubmitJob({}).ok());
 
@@ -185,23 +207,22 @@ TEST_F(SchedulerClientTest, KeepsTheCallersKey) {
 
   ASSERT_TRUE(NewClient()->SubmitJob(request).ok());
 
-  EXPECT_EQ(service_.keys, std::vector<std::string>{"mine"});
+  EXPECT_EQ(service_.keys(), std::vector<std::string>{"mine"});
 }
 
 TEST_F(SchedulerClientTest, NoOtherErrorIsTriedAgain) {
   for (const absl::Status& error :
        {absl::InvalidArgumentError("name: too long"), absl::AbortedError("stale"),
         absl::ResourceExhaustedError("full"), absl::InternalError("bug")}) {
-    service_.errors = {error};
-    service_.keys.clear();
+    service_.LayReady({error});
 
     EXPECT_EQ(NewClient()->SubmitJob({}).status(), error);
-    EXPECT_EQ(service_.keys.size(), 1U);
+    EXPECT_EQ(service_.keys().size(), 1U);
   }
 }
 
 TEST_F(SchedulerClientTest, StopsTryingAtTheDeadline) {
-  service_.errors.assign(1000, absl::UnavailableError("starting"));
+  service_.LayReady(std::vector<absl::Status>(1000, absl::UnavailableError("starting")));
   const Instant start = time_.Now();
 
   const auto response = NewClient()->SubmitJob({});
@@ -220,7 +241,7 @@ TEST_F(SchedulerClientTest, EveryCallHasADeadline) {
   const auto job = NewClient()->WaitJob(JobId(1), absl::Seconds(5));
 
   EXPECT_TRUE(absl::IsDeadlineExceeded(job.status()));
-  EXPECT_TRUE(service_.has_deadline);
+  EXPECT_TRUE(service_.has_deadline());
 }
 
 TEST_F(SchedulerClientTest, SchedulerdAwayNamesAddressCauseAndHint) {
@@ -262,7 +283,7 @@ TEST_F(SchedulerClientTest, FindsASchedulerdThatComesBack) {
 }
 
 TEST_F(SchedulerClientTest, RefusalBySchedulerdWasSent) {
-  service_.errors.assign(1000, absl::UnavailableError("starting"));
+  service_.LayReady(std::vector<absl::Status>(1000, absl::UnavailableError("starting")));
 
   EXPECT_FALSE(WasNeverSent(NewClient()->SubmitJob({}).status()));
 }
