@@ -238,6 +238,7 @@ void AgentLoop::SyncEnd(const AttemptKey& key, std::function<void(const absl::St
 // --- schedulerd ---
 
 v1::AgentHello AgentLoop::MakeHello() {
+  main_jobs_named_.clear();
   v1::AgentHello hello;
   hello.set_node(parts_.settings.node);
   hello.set_boot_id(parts_.boot_id);
@@ -250,6 +251,9 @@ v1::AgentHello AgentLoop::MakeHello() {
 }
 
 void AgentLoop::OnConnected() {
+  // All that are set came before the Welcome.
+  parts_.main_jobs.KeepOnly(main_jobs_named_);
+  OnSettingsChanged();
   report_due_ = Instant();
   desk_.ResendEnds();
 }
@@ -284,13 +288,18 @@ void AgentLoop::OnCommand(const v1::AgentCommand& command) {
 }
 
 void AgentLoop::SetMainJob(const v1::MainJobSettings& settings) {
+  main_jobs_named_.insert(settings.main_job());
   parts_.main_jobs.Set(FromProto(settings));
+  // So that users see it at once.
+  if (OnSettingsChanged()) ReportNow();
+}
+
+bool AgentLoop::OnSettingsChanged() {
   bool is_changed = false;
   for (const auto& state : parts_.states) {
     is_changed = state->OnSettingsChanged(loop_.Now()) || is_changed;
   }
-  // So that users see it at once.
-  if (is_changed) ReportNow();
+  return is_changed;
 }
 
 v1::ContentReply AgentLoop::Read(const v1::ContentRequest& request) const {

@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,8 @@ class AgentLoop : public AttachHandler,
   // Once each time that schedulerd falls silent, well before the gates are parked for it.
   void OrderSavesIfFading(Instant now);
   void SetMainJob(const v1::MainJobSettings& settings);
+  // False if nothing changed for any device.
+  bool OnSettingsChanged();
   v1::ContentReply Read(const v1::ContentRequest& request) const;
   absl::StatusOr<v1::ReadContentResponse> ReadContent(const v1::ReadContentRequest& request) const;
 
@@ -132,6 +135,8 @@ class AgentLoop : public AttachHandler,
   SchedulerSession* session_ = nullptr;
   // Of accepted connections.
   std::map<ConnectionId, DeviceState*> connections_;
+  // Of the newest stream.
+  std::set<std::string> main_jobs_named_;
   bool is_parked_ = true;
   bool is_fading_ = false;
   bool is_stopping_ = false;

@@ -72,11 +72,13 @@ void AttemptDesk::Stop(const v1::StopAttempt& stop) {
 void AttemptDesk::OnEndAcknowledged(const v1::EndAcknowledged& acknowledged) {
   const AttemptKey key = FromProto(acknowledged.key());
   ends_.Acknowledge(key);
+  // The record last: as long as it is there, the next agentd tells the end once more and hears this
+  // again.
+  const int64_t submitted_unix_ns = acknowledged.job_over_submitted_unix_ns();
+  if (submitted_unix_ns != 0) host_.RemoveCheckpoints(key.job, submitted_unix_ns);
   // One that is still being stopped: without a record nobody would know it after a crash. Its own
   // end will be acknowledged too.
   if (host_.FindTask(key) == nullptr) host_.RemoveRecord(key);
-  const int64_t submitted_unix_ns = acknowledged.job_over_submitted_unix_ns();
-  if (submitted_unix_ns != 0) host_.RemoveCheckpoints(key.job, submitted_unix_ns);
 }
 
 std::vector<AttemptKey> AttemptDesk::Unsettled() const {

@@ -47,7 +47,10 @@ class FakeHost : public AttemptHost {
   void SyncEnd(const AttemptKey&, std::function<void(const absl::Status&)> done) override {
     syncs.push_back(std::move(done));
   }
-  void RemoveRecord(const AttemptKey& key) override { removed.push_back(key); }
+  void RemoveRecord(const AttemptKey& key) override {
+    removed.push_back(key);
+    forgotten_before_removal = forgotten;
+  }
   void RemoveCheckpoints(JobId job, int64_t) override { forgotten.push_back(job); }
   void Tell(v1::AgentMessage message) override { told.push_back(std::move(message)); }
 
@@ -64,6 +67,7 @@ class FakeHost : public AttemptHost {
   std::vector<std::function<void(const absl::Status&)>> syncs;
   std::vector<AttemptKey> removed;
   std::vector<JobId> forgotten;
+  std::vector<JobId> forgotten_before_removal;
   std::vector<v1::AgentMessage> told;
 };
 
@@ -156,6 +160,16 @@ TEST_F(AttemptDeskTest, NothingIsStartedOnceItIsClosed) {
   desk_.Launch(LaunchOf(KeyOf(1)));
   EXPECT_THAT(host_.tasks, IsEmpty());
   EXPECT_THAT(host_.told, IsEmpty());
+}
+
+// A crash in between must leave the record, which has the end told and this heard again.
+TEST_F(AttemptDeskTest, CheckpointsGoBeforeTheRecord) {
+  desk_.Launch(LaunchOf(KeyOf(1)));
+  End(KeyOf(1));
+  Sync();
+  desk_.OnEndAcknowledged(AcknowledgementOf(KeyOf(1), 5));
+  EXPECT_THAT(host_.removed, ElementsAre(KeyOf(1)));
+  EXPECT_THAT(host_.forgotten_before_removal, ElementsAre(JobId(7)));
 }
 
 // Its job is over while it is still being stopped: after a crash somebody must know of it.

@@ -1,6 +1,6 @@
 // Streams to schedulerd over gRPC (AgentService in proto/agent.proto).
 //
-// Thread-safe.
+// Runs on the agent loop; the listener is called on gRPC's threads.
 #ifndef AGENT_GRPC_STREAM_H_
 #define AGENT_GRPC_STREAM_H_
 

@@ -10,6 +10,10 @@ void MainJobBoard::Set(const MainJobSettings& settings) {
   }
 }
 
+void MainJobBoard::KeepOnly(const std::set<std::string>& main_jobs) {
+  std::erase_if(settings_, [&](const auto& entry) { return !main_jobs.contains(entry.first); });
+}
+
 RankSettings MainJobBoard::SettingsFor(const RankRequest& request) const {
   RankSettings result = {.mode = request.mode,
                          .budget_ppm = request.budget_ppm != 0 ? request.budget_ppm : budget_ppm_};

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/attach_message.h"
@@ -56,6 +57,10 @@ class MainJobBoard {
 
   // Takes the place of all that was set for this main job. Kept only if anything is set.
   void Set(const MainJobSettings& settings);
+
+  // Schedulerd names all that are set as an agent dials in. Those that it named once and does not
+  // any more, since its store was restored or is full, hold no longer.
+  void KeepOnly(const std::set<std::string>& main_jobs);
 
   RankSettings SettingsFor(const RankRequest& request) const;
 

@@ -70,5 +70,14 @@ TEST(RankSettingsTest, PauseShutsGatesAndLeavesMeasuringOn) {
   EXPECT_FALSE((RankSettings{.mode = FillMode::kOff}).is_measured());
 }
 
+TEST(MainJobBoardTest, WhatIsNotNamedAnyMoreHoldsNoLonger) {
+  MainJobBoard board(kDefaultPpm);
+  board.Set({.main_job = "gpt", .mode = std::nullopt, .is_paused = true});
+  board.Set({.main_job = "bert", .mode = std::nullopt, .is_paused = true});
+  board.KeepOnly({"bert"});
+  EXPECT_FALSE(board.SettingsFor(RankOf("gpt")).is_paused);
+  EXPECT_TRUE(board.SettingsFor(RankOf("bert")).is_paused);
+}
+
 }  // namespace
 }  // namespace pipefill

@@ -80,6 +80,8 @@ void SchedulerSession::OnRead(bool ok) {
     // Nothing may be written from now on.
     if (state_ == State::kConnected) state_ = State::kDialling;
     waiting_.clear();
+    // A write that is stuck would hold it up.
+    stream_->Cancel();
     stream_->LetGo();
     return;
   }

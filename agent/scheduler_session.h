@@ -77,7 +77,7 @@ class SchedulerSession {
   void Send(v1::AgentMessage message);
 
   bool is_connected() const { return state_ == State::kConnected; }
-  // Everything that was given to Send has been handed to gRPC.
+  // Everything that was given to Send has been handed to the stream.
   bool is_drained() const;
   const SchedulerContact& contact() const { return contact_; }
   // As the last Welcome had it.

@@ -163,7 +163,9 @@ bool ClusterState::IsHeard(const Node& node, Instant now) const {
 std::vector<std::string> ClusterState::SilentNodes(Instant now) const {
   std::vector<std::string> names;
   for (const auto& [name, node] : nodes_.nodes()) {
-    if (now - node->heard_at >= limits_.agent_lost_after) names.push_back(name);
+    // Reckoned as NextDeadline does: of a duration that is no whole number of nanoseconds the
+    // difference would never be reached at that deadline.
+    if (now >= node->heard_at + limits_.agent_lost_after) names.push_back(name);
   }
   return names;
 }

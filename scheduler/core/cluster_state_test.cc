@@ -375,6 +375,15 @@ TEST_F(ClusterStateTest, NodeIsSilentAfterLostAfterWithoutReport) {
   EXPECT_THAT(state_.SilentNodes(AtSecond(18)), ElementsAre("a"));
 }
 
+// A loop that finds nothing to do at its deadline would never come to rest.
+TEST_F(ClusterStateTest, NodeIsSilentAtItsDeadlineWhateverTheConfiguredTime) {
+  ClusterLimits limits;
+  limits.agent_lost_after = absl::Seconds(35) / 3;
+  ClusterState state(limits);
+  state.Apply(HelloFrom("a", 1, {}), TimeAt(0));
+  EXPECT_THAT(state.SilentNodes(*state.NextDeadline()), ElementsAre("a"));
+}
+
 TEST_F(ClusterStateTest, OnlyNodesHeardOfLatelyAreKeptAlive) {
   Register({}, 0);
   EXPECT_TRUE(state_.IsHeard(*state_.nodes().Find("a"), AtSecond(5)));

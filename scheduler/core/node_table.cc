@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "common/check.h"
 
 namespace pipefill::scheduler {
@@ -13,12 +14,15 @@ MainJobUse UseOf(const Device& device) {
   return device.main_rank->mode == FillMode::kFill ? MainJobUse::kFilled : MainJobUse::kMeasured;
 }
 
-// What a report of `device` counts beyond the started ones of `live`.
-Node::OtherLoad OtherLoadOf(const Device& device, const LiveAttempts& live) {
+using Fences = absl::flat_hash_set<Fence>;
+
+// What a report of `device` counts beyond those of `live` that it names: one that is on its way to
+// the agent, or has ended there while the news is still on its way here, is not among its figures.
+Node::OtherLoad OtherLoadOf(const Device& device, const LiveAttempts& live, const Fences& named) {
   Node::OtherLoad load{.memory_bytes = device.memory_bytes - device.memory_free_bytes,
                        .resident = device.resident};
   for (const LiveAttempt& attempt : live.On(device.key.name)) {
-    if (!attempt.is_started) continue;
+    if (!named.contains(attempt.key.fence)) continue;
     load.memory_bytes -= attempt.memory_bytes;
     load.resident -= 1;
   }
@@ -27,13 +31,14 @@ Node::OtherLoad OtherLoadOf(const Device& device, const LiveAttempts& live) {
   return load;
 }
 
-void SetDevices(std::vector<Device> devices, const LiveAttempts& live, Node* node) {
+void SetDevices(std::vector<Device> devices, const LiveAttempts& live, const Fences& named,
+                Node* node) {
   std::sort(devices.begin(), devices.end(),
             [](const Device& a, const Device& b) { return a.key < b.key; });
   node->devices = std::move(devices);
   node->other_loads.clear();
   for (const Device& device : node->devices) {
-    node->other_loads.push_back(OtherLoadOf(device, live));
+    node->other_loads.push_back(OtherLoadOf(device, live, named));
   }
 }
 
@@ -90,7 +95,9 @@ void NodeTable::Register(const AgentRegistered& hello, const LiveAttempts& live,
   node.version = hello.version;
   node.session = hello.session;
   node.heard_at = now;
-  SetDevices(hello.devices, live, &node);
+  Fences named;
+  for (const AttemptKey& key : hello.live_attempts) named.insert(key.fence);
+  SetDevices(hello.devices, live, named, &node);
   for (const LiveAttempt* attempt : live.InOrder()) {
     node.unaccounted[attempt->key.fence] = now + unaccounted_for;
   }
@@ -108,7 +115,9 @@ void NodeTable::Report(const AgentReported& report, const LiveAttempts& live, In
   node.version = before->version;
   node.session = before->session;
   node.heard_at = now;
-  SetDevices(report.devices, live, &node);
+  Fences named;
+  for (const auto& [key, progress] : report.progress) named.insert(key.fence);
+  SetDevices(report.devices, live, named, &node);
   node.bubbles = report.bubbles;
   node.unaccounted = before->unaccounted;
   Replace(std::move(node));

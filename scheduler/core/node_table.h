@@ -40,8 +40,9 @@ struct Node {
   Instant heard_at;
   std::vector<Device> devices;  // in device order
   std::vector<BubbleStats> bubbles;
-  // Per entry of `devices`: memory and tasks in the last report that are not those of attempts
-  // which had started by then: the main rank, and what the agent knows and we do not.
+  // Per entry of `devices`: memory and tasks in the last report that are not those of live attempts
+  // which it names: the main rank, and what the agent knows and we do not. A hello also names
+  // attempts whose end it has yet to tell; the first report, at most a second later, does not.
   struct OtherLoad {
     int64_t memory_bytes = 0;
     int32_t resident = 0;

@@ -94,6 +94,12 @@ TEST_F(NodeTableTest, ExpectedNodeIsAwayAndKnownSinceThen) {
 
 // --- Load of a device ---
 
+AgentRegistered HelloNaming(uint64_t fence, const Device& device) {
+  AgentRegistered hello = HelloFrom("a", 7, {device});
+  hello.live_attempts = {{JobId(1), AttemptNumber(1), Fence(fence)}};
+  return hello;
+}
+
 TEST_F(NodeTableTest, AttemptOnItsWayCountsBeforeTheAgentReportsIt) {
   nodes_.Register(HelloFrom("a", 7, {FilledDevice("a", "cpu0", 2)}), live_, kWait, AtSecond(1));
   live_.Add(AttemptOn("cpu0", 1, 300 * kMiB, false));
@@ -107,7 +113,7 @@ TEST_F(NodeTableTest, ReportedAttemptIsNotCountedTwice) {
   Device device = FilledDevice("a", "cpu0", 2);
   device.resident = 1;
   device.memory_free_bytes = 600 * kMiB;  // 300 MiB of the attempt, 124 MiB of the main rank
-  nodes_.Register(HelloFrom("a", 7, {device}), live_, kWait, AtSecond(1));
+  nodes_.Register(HelloNaming(1, device), live_, kWait, AtSecond(1));
 
   EXPECT_EQ(FirstDevice().resident, 1);
   EXPECT_EQ(FirstDevice().memory_free_bytes, 600 * kMiB);
@@ -118,11 +124,25 @@ TEST_F(NodeTableTest, EndedAttemptIsCreditedBeforeTheNextReport) {
   Device device = FilledDevice("a", "cpu0", 2);
   device.resident = 1;
   device.memory_free_bytes = 600 * kMiB;
-  nodes_.Register(HelloFrom("a", 7, {device}), live_, kWait, AtSecond(1));
+  nodes_.Register(HelloNaming(1, device), live_, kWait, AtSecond(1));
   live_ = {};
 
   EXPECT_EQ(FirstDevice().resident, 0);
   EXPECT_EQ(FirstDevice().memory_free_bytes, 900 * kMiB);
+}
+
+// Its end is told once it is on disk there; reports know it before.
+TEST_F(NodeTableTest, AttemptThatTheReportDoesNotNameIsNotTakenOffItsFigures) {
+  live_.Add(AttemptOn("cpu0", 1, 300 * kMiB, true));
+  Device device = FilledDevice("a", "cpu0", 2);
+  device.resident = 1;
+  device.memory_free_bytes = 600 * kMiB;
+  nodes_.Register(HelloNaming(1, device), live_, kWait, AtSecond(1));
+  device.resident = 0;
+  device.memory_free_bytes = 900 * kMiB;  // 124 MiB of the main rank
+  nodes_.Report(ReportFrom(7, {device}), live_, AtSecond(2));
+  EXPECT_EQ(FirstDevice().resident, 1);
+  EXPECT_EQ(FirstDevice().memory_free_bytes, 600 * kMiB);
 }
 
 TEST_F(NodeTableTest, TaskThatOnlyTheAgentKnowsKeepsItsSeat) {

@@ -67,15 +67,17 @@ Checker::Checker(const VirtualTime& world, const Limits& limits,
       on_event_(std::move(on_event)),
       state_(std::make_unique<scheduler::ClusterState>(limits.cluster)) {}
 
+// FNV-1a.
+void Checker::Mix(absl::string_view bytes) {
+  for (const char byte : bytes) {
+    fingerprint_ = (fingerprint_ ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  }
+}
+
 void Checker::Note(const std::string& line) {
   ++events_;
-  const auto mix = [this](absl::string_view bytes) {
-    for (const char byte : bytes) {
-      fingerprint_ = (fingerprint_ ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-    }
-  };
   const std::string text = absl::StrCat(world_.Now().ns(), " ", line);
-  mix(text);
+  Mix(text);
   if (on_event_ != nullptr) on_event_(text);
 }
 
@@ -98,14 +100,15 @@ void Checker::OnRecord(const std::string& record) {
   const std::optional<Input> input = InputOf(*state_, event);
   Note(absl::StrCat("record ", event.index(), " job ", input.has_value() ? input->job.value() : 0,
                     " bytes ", record.size()));
+  Mix(record);
   CheckIds(event);
   CheckResult(event);
-  if (const absl::Status status = state_->CheckReplay(event); !status.ok()) {
-    return Fail(absl::StrCat("a record does not follow from those before it: ", status.message()));
-  }
   if (input.has_value()) {
     const auto job = state_->FindJob(input->job);
     if (job.ok()) moves_.OnJob((*job)->phase, input->input);
+  }
+  if (const absl::Status status = state_->CheckReplay(event); !status.ok()) {
+    return Fail(absl::StrCat("a record does not follow from those before it: ", status.message()));
   }
   state_->Apply(event, {world_.Now(), decoded->wall});
   // Arrays end with their last task.
@@ -141,6 +144,10 @@ void Checker::CheckIds(const Event& event) {
 void Checker::CheckResult(const Event& event) {
   const auto* ended = std::get_if<scheduler::AttemptEnded>(&event);
   if (ended == nullptr) return;
+  for (const auto& [node, key] : working_[ended->attempt.job]) {
+    if (key.fence != ended->attempt.fence) continue;
+    Fail(absl::StrCat("an attempt ends by the records while it works: ", Describe(key)));
+  }
   const auto job = state_->FindJob(ended->attempt.job);
   if (!job.ok() || scheduler::InputForEnd(**job, *ended) != JobInput::kSucceeded) return;
   if (!completed_.insert(ended->attempt.job).second) {
@@ -228,7 +235,7 @@ void Checker::OnCancelGranted(JobId id) {
 // --- Nodes ---
 
 void Checker::OnProcess(int node, const AttemptSpec& spec) {
-  Note(absl::StrCat("process on node ", node, ": ", Describe(spec.key)));
+  Note(absl::StrCat("process on node ", node, " ", spec.device, ": ", Describe(spec.key)));
   processes_.emplace(spec.key, spec);
   const Place place(node, spec.device);
   std::set<AttemptKey>& here = by_place_[place];
@@ -261,12 +268,21 @@ void Checker::OnWorking(int node, const AttemptKey& key, bool is_working) {
     return;
   }
   attempts.insert({node, key});
+  if (!IsLive(key)) {
+    Fail(absl::StrCat("an attempt works that has ended, or never was: ", Describe(key)));
+  }
   if (attempts.size() == 1) return;
   Fail(absl::StrCat("two attempts of job ", key.job.value(), " work at the same time: ",
                     absl::StrJoin(attempts, " and ", [](std::string* out, const auto& attempt) {
                       absl::StrAppend(out, attempt.second.attempt.value(), " on node ",
                                       attempt.first);
                     })));
+}
+
+bool Checker::IsLive(const AttemptKey& key) const {
+  const auto job = state_->FindJob(key.job);
+  return job.ok() && scheduler::HasLiveAttempt((*job)->phase) &&
+         (*job)->live_attempt().fence == key.fence;
 }
 
 void Checker::OnGates(int node, bool are_open) {

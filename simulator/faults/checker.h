@@ -6,8 +6,8 @@
 //   backups           so does whoever has one
 //   views             count what is on disk, no more and no less
 //   answers to users  what was acknowledged is on disk; one key, one job
-//   nodes             at most one attempt of a job has its units run; tasks have no more memory and
-//                     seats than the device has
+//   nodes             at most one attempt of a job has its units run, and only the one that the
+//                     records have live; tasks have no more memory and seats than the device has
 //
 // Beside it, which moves of jobs and tasks have been seen, and a fingerprint of the whole run.
 //
@@ -73,6 +73,7 @@ class Checker : public StoreWatcher, public NodeWatcher {
 
   // By the records.
   const scheduler::ClusterState& state() const { return *state_; }
+  scheduler::DurableState DurableState() { return state_->Durable(); }
   const std::vector<std::string>& violations() const { return violations_; }
   const Moves& moves() const { return moves_; }
   int64_t events() const { return events_; }
@@ -83,7 +84,10 @@ class Checker : public StoreWatcher, public NodeWatcher {
  private:
   using Place = std::pair<int, std::string>;  // node, device
 
+  void Mix(absl::string_view bytes);
   void OnRecord(const std::string& record);
+  // Whether the records have the attempt as one that has not ended.
+  bool IsLive(const AttemptKey& key) const;
   void CheckIds(const scheduler::Event& event);
   void CheckResult(const scheduler::Event& event);
 

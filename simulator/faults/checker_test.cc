@@ -140,15 +140,31 @@ TEST_F(CheckerTest, TasksThatHaveMoreThanTheirDevice) {
   EXPECT_THAT(found().back(), HasSubstr("3 tasks on node 0 gpu0, which has 2 seats"));
 }
 
+TEST_F(CheckerTest, AttemptThatWorksAfterItsEnd) {
+  Submit(1);
+  Place(1, 1);
+  const AttemptKey key = {JobId(1), AttemptNumber(1), Fence(1)};
+  checker_.OnWorking(0, key, true);
+  EXPECT_THAT(found(), IsEmpty());
+  Write(scheduler::EndOf(KeyOf(1, 1), scheduler::EndCause::kLost));
+  EXPECT_THAT(found(), ElementsAre(HasSubstr("ends by the records while it works")));
+  checker_.OnWorking(0, key, false);
+  checker_.OnWorking(0, key, true);
+  EXPECT_THAT(found().back(), HasSubstr("an attempt works that has ended"));
+}
+
 TEST_F(CheckerTest, TwoAttemptsThatWork) {
+  Submit(1);
+  Place(1, 1);
   const AttemptKey first = {JobId(1), AttemptNumber(1), Fence(1)};
   const AttemptKey second = {JobId(1), AttemptNumber(2), Fence(2)};
   checker_.OnWorking(0, first, true);
   checker_.OnWorking(0, first, false);
-  checker_.OnWorking(1, second, true);
   EXPECT_THAT(found(), IsEmpty());
   checker_.OnWorking(0, first, true);
-  EXPECT_THAT(found(), ElementsAre("two attempts of job 1 work at the same time: 1 on node 0 and "
+  checker_.OnWorking(1, second, true);
+  EXPECT_THAT(found(), ElementsAre(HasSubstr("an attempt works that has ended"),
+                                   "two attempts of job 1 work at the same time: 1 on node 0 and "
                                    "2 on node 1"));
 }
 

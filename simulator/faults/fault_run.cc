@@ -16,6 +16,7 @@
 #include "simulator/faults/sim_node.h"
 #include "simulator/faults/sim_scheduler.h"
 #include "simulator/faults/sim_users.h"
+#include "simulator/faults/state_text.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -27,14 +28,34 @@ constexpr int kNodesMost = 4;
 // Longer than it takes to notice that a stream is dead, to dial again, and to be given up.
 constexpr absl::Duration kMend = absl::Minutes(2);
 constexpr absl::Duration kPauseTakes = absl::Seconds(10);
-constexpr absl::Duration kSettleMost = absl::Hours(2);
+constexpr absl::Duration kPauseLook = absl::Seconds(1);
+constexpr int kJobsForPause = 8;
+constexpr absl::Duration kSettleMost = absl::Hours(24);
 constexpr absl::Duration kLook = absl::Seconds(5);
 
 // The policies that a run may have.
 constexpr const char* kPolicies[] = {"fifo", "sjf", "edf,sjf", "fair", "throughput", "makespan"};
 
-scheduler::ClusterLimits DrawLimits(Draw& draw) {
+// As scheduler/settings.cc takes them.
+constexpr absl::Duration kSilenceLeast = absl::Seconds(3);
+constexpr absl::Duration kReportSlack = absl::Seconds(1);
+
+absl::Duration DrawReportPeriod(Draw& draw) {
+  return absl::Seconds(draw.Chance(0.3) ? draw.Between(2, 6) : 1);
+}
+
+scheduler::ClusterLimits DrawLimits(Draw& draw, absl::Duration report_period) {
   scheduler::ClusterLimits limits;
+  limits.agent_lease = draw.Between(kSilenceLeast, absl::Seconds(12));
+  if (report_period > limits.agent_lease / 3) {
+    limits.agent_lease = std::max(limits.agent_lease, (report_period + kReportSlack) * 4 / 3);
+  }
+  limits.agent_lost_after =
+      limits.agent_lease + std::max(kSilenceLeast, report_period + kReportSlack);
+  // Half of the runs have no more than is needed.
+  if (draw.Chance(0.5)) {
+    limits.agent_lost_after += draw.Between(absl::ZeroDuration(), absl::Seconds(6));
+  }
   // Small ones: what is rare with large ones happens in each run.
   limits.history_jobs_max = draw.Between(5, 200);
   limits.array_window = draw.Between(2, 16);
@@ -58,7 +79,8 @@ class FaultRun {
   explicit FaultRun(const FaultRunOptions& options)
       : options_(options),
         draw_(options.seed),
-        limits_(DrawLimits(draw_)),
+        report_period_(DrawReportPeriod(draw_)),
+        limits_(DrawLimits(draw_, report_period_)),
         policy_(DrawPolicy(draw_)),
         checker_(world_, {.cluster = limits_, .device_bytes = kDeviceBytes, .seats = kSeats},
                  options.on_event),
@@ -94,12 +116,17 @@ class FaultRun {
     world_.AdvanceBy(kMend);
     CheckPause();
     Settle();
+    if (checker_.violations().empty()) StartAgain();
     return Result();
   }
 
  private:
   SimScheduler::Options SchedulerOptions() {
     SimScheduler::Options options{.cluster = limits_, .loop = {}, .terms = {}};
+    options.terms.lease = limits_.agent_lease;
+    options.terms.report_period = report_period_;
+    options.loop.keep_alive_period = limits_.agent_lease / 3;
+    options.loop.report_period = report_period_;
     options.loop.compaction.snapshot_every = draw_.Between(20, 400);
     options.loop.compaction.slice = draw_.Between(5, 200);
     options.seed = draw_.Seed();
@@ -111,17 +138,23 @@ class FaultRun {
     return {.seed = draw_.Seed(),
             .job_bytes_max = kDeviceBytes,
             .loss = draw_.Chance(0.5) ? 0.3 * draw_.Share() : 0,
-            .pause_most = draw_.Between(absl::Milliseconds(200), absl::Seconds(5))};
+            .pause_most = draw_.Between(absl::Milliseconds(200), absl::Seconds(5)),
+            .plant = options_.plant};
   }
 
   // Users stop the filling; no unit may run soon after.
   void CheckPause() {
+    users_.SubmitSome(kJobsForPause);
+    world_.AdvanceBy(kPauseTakes);
     users_.SetPaused(true);
     world_.AdvanceBy(kPauseTakes);
-    for (const auto& node : nodes_) {
-      if (node->has_gated_work()) {
-        checker_.Fail("units run, though filling the main job was paused");
+    for (absl::Duration passed; passed < kPauseTakes; passed += kPauseLook) {
+      for (const auto& node : nodes_) {
+        if (node->has_gated_work()) {
+          checker_.Fail("units run, though filling the main job was paused");
+        }
       }
+      world_.AdvanceBy(kPauseLook);
     }
     users_.SetPaused(false);
   }
@@ -135,6 +168,23 @@ class FaultRun {
     if (!users_.is_answered()) checker_.Fail("a user is never answered");
     CheckJobs();
     CheckNodes();
+  }
+
+  // All daemons once more: nothing that is over comes back.
+  void StartAgain() {
+    const int64_t attempts = checker_.attempts();
+    const std::string state = StateBytes(checker_.DurableState());
+    scheduler_.Kill();
+    for (const auto& node : nodes_) node->KillAgent();
+    scheduler_.Start();
+    for (const auto& node : nodes_) node->StartAgent();
+    world_.AdvanceBy(kMend);
+    CheckNodes();
+    const std::string now = StateBytes(checker_.DurableState());
+    if (checker_.attempts() != attempts) checker_.Fail("a restart starts what was over");
+    if (now != state) {
+      checker_.Fail(absl::StrCat("a restart changes what was over: ", FirstDifference(now, state)));
+    }
   }
 
   bool is_settled() const {
@@ -173,6 +223,7 @@ class FaultRun {
   const FaultRunOptions options_;
   Draw draw_;
   VirtualTime world_;
+  const absl::Duration report_period_;
   const scheduler::ClusterLimits limits_;
   const std::unique_ptr<Policy> policy_;
   Checker checker_;

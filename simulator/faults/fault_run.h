@@ -4,6 +4,7 @@
 //   trouble (some minutes)     users wish, nuisances strike
 //   calm                       all is mended; a pause of the main job must have its effect
 //   settling                   every job comes to its end, and nobody keeps anything of it
+//   a restart of all           nothing that is over comes back
 //
 // Pure but for `on_event`.
 #ifndef SIMULATOR_FAULTS_FAULT_RUN_H_

@@ -57,7 +57,9 @@ TEST(FaultRunTest, SeedsThatFoundSomethingFindNothingMore) {
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
     const uint64_t seed = std::stoull(line);
-    EXPECT_THAT(RunSeed(seed).violations, IsEmpty()) << Replay(seed);
+    const FaultRunResult result = RunSeed(seed);
+    EXPECT_THAT(result.violations, IsEmpty()) << Replay(seed);
+    EXPECT_THAT(result.moves.illegal(), IsEmpty()) << Replay(seed);
     ++seeds;
   }
   EXPECT_GT(seeds, 0);
@@ -106,6 +108,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Planted{Plant::kGreedyNode, "bytes; the device has"},
                       Planted{Plant::kGreedyNode, "seats"},
                       Planted{Plant::kSilentAgent, "long after all is well again"},
+                      Planted{Plant::kDeafAgent, "still has ends to tell"},
+                      Planted{Plant::kDeafUsers, "a user is never answered"},
+                      Planted{Plant::kBrokenDisk, "schedulerd cannot begin"},
                       Planted{Plant::kDeafGates, "though filling the main job was paused"}));
 
 }  // namespace

@@ -74,8 +74,8 @@ std::vector<Moves::TaskMove> Moves::LegalTaskMoves() {
           {kLaunching, kEnded},      {kUnattached, kAttached}, {kUnattached, kFrozen},
           {kUnattached, kStopping},  {kUnattached, kEnded},    {kAttached, kUnattached},
           {kAttached, kFrozen},      {kAttached, kStopping},   {kAttached, kEnded},
-          {kFrozen, kAttached},      {kFrozen, kStopping},     {kFrozen, kEnded},
-          {kStopping, kEnded}};
+          {kFrozen, kAttached},      {kFrozen, kUnattached},   {kFrozen, kStopping},
+          {kFrozen, kEnded},         {kStopping, kEnded}};
 }
 
 double Moves::share() const {

@@ -11,29 +11,34 @@ namespace {
 // How many of the kinds a run knows, as a share.
 constexpr double kKnownShare = 0.6;
 constexpr absl::Duration kDownMost = absl::Seconds(25);
+constexpr absl::Duration kLastEnds = absl::Seconds(2);
 constexpr absl::Duration kAwayMost = absl::Seconds(60);
 
 }  // namespace
 
 const std::vector<Nuisances::Kind>& Nuisances::AllKinds() {
-  static const auto* const kinds =
-      new std::vector<Kind>{{"kill schedulerd", &Nuisances::KillScheduler, 2},
-                            {"schedulerd's disk fails", &Nuisances::BreakDisk, 1},
-                            {"schedulerd's disk is full", &Nuisances::FillDisk, 1},
-                            {"schedulerd's disk is slow", &Nuisances::SlowDisk, 1},
-                            {"schedulerd hangs", &Nuisances::HangScheduler, 1},
-                            {"a wall clock jumps", &Nuisances::JumpClock, 1},
-                            {"kill agentd", &Nuisances::KillAgent, 3},
-                            {"a node loses its power", &Nuisances::LosePower, 2},
-                            {"agentd hangs", &Nuisances::HangAgent, 2},
-                            {"a task is killed", &Nuisances::KillTask, 2},
-                            {"a node's disk is slow", &Nuisances::SlowNodeDisk, 1},
-                            {"partition", &Nuisances::Partition, 4},
-                            {"the network flaps", &Nuisances::Flap, 1},
-                            {"streams break", &Nuisances::BreakStreams, 2},
-                            {"the network is slow", &Nuisances::SlowNetwork, 1},
-                            {"the main job stops", &Nuisances::StopMainJob, 1},
-                            {"a device is lost", &Nuisances::LoseDevice, 1}};
+  static const auto* const kinds = new std::vector<Kind>{
+      {"kill schedulerd", &Nuisances::KillScheduler, 2},
+      {"schedulerd dies telling", &Nuisances::KillTellingScheduler, 2},
+      {"schedulerd's disk fails", &Nuisances::BreakDisk, 1},
+      {"schedulerd's disk is full", &Nuisances::FillDisk, 1},
+      {"schedulerd's disk is slow", &Nuisances::SlowDisk, 1},
+      {"schedulerd hangs", &Nuisances::HangScheduler, 1},
+      {"a wall clock jumps", &Nuisances::JumpClock, 1},
+      {"kill agentd", &Nuisances::KillAgent, 3},
+      {"agentd is stopped", &Nuisances::StopAgent, 1},
+      {"a node loses its power", &Nuisances::LosePower, 2},
+      {"agentd hangs", &Nuisances::HangAgent, 2},
+      {"a task is killed", &Nuisances::KillTask, 2},
+      {"a task is stopped", &Nuisances::HoldTask, 1},
+      {"a node's disk is slow", &Nuisances::SlowNodeDisk, 1},
+      {"partition", &Nuisances::Partition, 4},
+      {"the network flaps", &Nuisances::Flap, 1},
+      {"streams break", &Nuisances::BreakStreams, 2},
+      {"the network is slow", &Nuisances::SlowNetwork, 1},
+      {"the main job stops", &Nuisances::StopMainJob, 1},
+      {"a device is lost", &Nuisances::LoseDevice, 1},
+  };
   return *kinds;
 }
 
@@ -84,6 +89,7 @@ size_t Nuisances::DrawIndex() {
 void Nuisances::Calm() {
   is_calm_ = true;
   scheduler_.disk() = {};
+  scheduler_.KillAfterTelling(0);
   network_.SetDelays(absl::Microseconds(50), absl::Milliseconds(2));
   for (size_t i = 0; i < nodes_.size(); ++i) {
     const int node = static_cast<int>(i);
@@ -93,9 +99,17 @@ void Nuisances::Calm() {
     nodes_[i]->SetDiskSlowness(absl::ZeroDuration());
     for (int device = 0; device < nodes_[i]->devices(); ++device)
       nodes_[i]->SetDevice(device, true);
-    if (!nodes_[i]->is_up()) nodes_[i]->StartAgent();
   }
+  StartAll();
+  // What was told to end may be about to.
+  world_.PostAt(world_.Now() + kLastEnds, [this] { StartAll(); });
+}
+
+void Nuisances::StartAll() {
   StartScheduler();
+  for (const auto& node : nodes_) {
+    if (!node->is_up()) node->StartAgent();
+  }
 }
 
 // --- schedulerd ---
@@ -112,9 +126,19 @@ void Nuisances::KillScheduler() {
 
 void Nuisances::BreakDisk() {
   scheduler_.disk().fails_next = true;
+  StartSchedulerOnceItFails();
+}
+
+void Nuisances::StartSchedulerOnceItFails() {
   Then(kDownMost, [this] {
-    if (scheduler_.is_doomed()) StartScheduler();
+    if (!scheduler_.is_well()) return StartScheduler();
+    if (scheduler_.disk().fails_next) StartSchedulerOnceItFails();
   });
+}
+
+void Nuisances::KillTellingScheduler() {
+  scheduler_.KillAfterTelling(draw_.Between(1, 30));
+  Then(kDownMost, [this] { StartScheduler(); });
 }
 
 void Nuisances::FillDisk() {
@@ -158,7 +182,17 @@ void Nuisances::HangAgent() {
   DrawNode().HangAgentFor(draw_.Between(absl::ZeroDuration(), kAwayMost));
 }
 
+void Nuisances::StopAgent() {
+  SimNode& node = DrawNode();
+  node.StopAgent();
+  Then(kAwayMost, [&node] {
+    if (!node.is_up()) node.StartAgent();
+  });
+}
+
 void Nuisances::KillTask() { DrawNode().KillTask(); }
+
+void Nuisances::HoldTask() { DrawNode().HoldTask(); }
 
 void Nuisances::SlowNodeDisk() {
   SimNode& node = DrawNode();
@@ -191,16 +225,11 @@ void Nuisances::Partition() {
   Then(kAwayMost, [this, node] { network_.Clog(node, Way::kToAgent, false); });
 }
 
-void Nuisances::Flap() {
-  const int node = static_cast<int>(DrawIndex());
-  const bool is_clogged = draw_.Chance(0.5);
-  network_.Clog(node, draw_.Chance(0.5) ? Way::kToScheduler : Way::kToAgent, is_clogged);
-  if (draw_.Chance(0.9)) {
-    Then(absl::Seconds(8), [this] { Flap(); });
-  } else {
-    network_.Clog(node, Way::kToScheduler, false);
-    network_.Clog(node, Way::kToAgent, false);
-  }
+void Nuisances::FlapNode(int node) {
+  const bool goes_on = draw_.Chance(0.9);
+  network_.Clog(node, Way::kToScheduler, goes_on && draw_.Chance(0.5));
+  network_.Clog(node, Way::kToAgent, goes_on && draw_.Chance(0.5));
+  if (goes_on) Then(absl::Seconds(8), [this, node] { FlapNode(node); });
 }
 
 void Nuisances::BreakStreams() { network_.BreakStreams(static_cast<int>(DrawIndex())); }

@@ -48,6 +48,7 @@ class Nuisances {
   };
 
   static const std::vector<Kind>& AllKinds();
+  void StartAll();
   void StrikeLater();
   void Strike();
   // Runs `body` after a drawn time, at most `most`; not at all once it is calm.
@@ -58,6 +59,8 @@ class Nuisances {
   void KillScheduler();
   void StartScheduler();
   void BreakDisk();
+  void StartSchedulerOnceItFails();
+  void KillTellingScheduler();
   void FillDisk();
   void SlowDisk();
   void HangScheduler();
@@ -65,10 +68,13 @@ class Nuisances {
   void KillAgent();
   void LosePower();
   void HangAgent();
+  void StopAgent();
   void KillTask();
+  void HoldTask();
   void SlowNodeDisk();
   void Partition();
-  void Flap();
+  void Flap() { FlapNode(static_cast<int>(DrawIndex())); }
+  void FlapNode(int node);
   void BreakStreams();
   void SlowNetwork();
   void StopMainJob();

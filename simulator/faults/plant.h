@@ -22,6 +22,12 @@ enum class Plant {
   kSilentAgent,
   // A node tells of more memory and seats than its devices have.
   kGreedyNode,
+  // An agent does not hear that its ends have arrived: it tells them for ever.
+  kDeafAgent,
+  // Users do not hear what they are answered.
+  kDeafUsers,
+  // The disk of schedulerd loses records in a crash, and it shows.
+  kBrokenDisk,
   // Gates do not close as users pause a main job.
   kDeafGates,
 };

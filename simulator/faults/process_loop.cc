@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/check.h"
+
 namespace pipefill::simulator {
+namespace {
+
+constexpr int64_t kTurnsAtOnceMax = 1'000'000;
+
+}  // namespace
 
 ProcessLoop::ProcessLoop(VirtualTime& world, const MachineClock& clock)
     : world_(world), clock_(clock), awake_at_(world.Now()) {}
@@ -51,6 +58,9 @@ void ProcessLoop::ScheduleTurn() {
 }
 
 void ProcessLoop::RunOne() {
+  turns_now_ = world_.Now() == turned_at_ ? turns_now_ + 1 : 0;
+  turned_at_ = world_.Now();
+  CHECK(turns_now_ < kTurnsAtOnceMax);  // it does not come to rest
   Due due = std::move(ready_.front());
   ready_.pop_front();
   if (due.timer != 0 && timers_.erase(due.timer) == 0) return;

@@ -7,6 +7,7 @@
 #ifndef SIMULATOR_FAULTS_PROCESS_LOOP_H_
 #define SIMULATOR_FAULTS_PROCESS_LOOP_H_
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <set>
@@ -62,6 +63,8 @@ class ProcessLoop : public Loop, public Clock {
   std::deque<Due> ready_;
   bool is_turn_scheduled_ = false;
   Instant awake_at_;
+  Instant turned_at_;
+  int64_t turns_now_ = 0;  // at that instant
   TimerId next_timer_ = 1;
   std::set<TimerId> timers_;  // that have not run
 };

@@ -211,7 +211,9 @@ void SimNetwork::LoseAtServer(StreamId id) {
 void SimNetwork::BreakStreams(int node) {
   for (const StreamId id : StreamsOf(node)) {
     // What is on its way is lost; each side finds out by itself.
-    for (auto& queue : streams_.at(id).queues) queue.clear();
+    Stream& stream = streams_.at(id);
+    stream.is_cut = true;
+    for (auto& queue : stream.queues) queue.clear();
     world_.PostAt(world_.Now() + DrawDelay(),
                   [this, id] { GiveUpAgent(id, absl::UnavailableError("connection reset")); });
     world_.PostAt(world_.Now() + DrawDelay(), [this, id] { LoseAtServer(id); });
@@ -236,6 +238,7 @@ absl::Duration SimNetwork::DrawDelay() { return draw_.Between(delay_least_, dela
 
 void SimNetwork::Send(StreamId id, Way way, Item item) {
   Stream& stream = streams_.at(id);
+  if (stream.is_cut && item.kind != Item::Kind::kGone) return;
   std::deque<Item>& queue = QueueOf(stream, way);
   item.at = world_.Now() + DrawDelay();
   if (!queue.empty()) item.at = std::max(item.at, queue.back().at);
@@ -265,7 +268,6 @@ void SimNetwork::DeliverToServer(StreamId id, const Item& item) {
   switch (item.kind) {
     case Item::Kind::kOpen:
       if (server_ == nullptr) {
-        stream.is_refused = true;
         Item gone;
         gone.kind = Item::Kind::kGone;
         gone.status = absl::UnavailableError("connection refused");

@@ -97,7 +97,7 @@ class SimNetwork {
     int node = 0;
     AgentEnd* agent = nullptr;  // nullptr = it is gone
     bool is_open_at_server = false;
-    bool is_refused = false;
+    bool is_cut = false;  // what is sent is lost
     std::array<std::deque<Item>, 2> queues;
   };
 

@@ -20,6 +20,7 @@ constexpr absl::Duration kDrainPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kWatchPeriod = absl::Milliseconds(200);
 constexpr absl::Duration kReportPeriod = absl::Seconds(1);
 constexpr absl::Duration kReattachMost = absl::Seconds(1);
+constexpr absl::Duration kStopTakes = absl::Milliseconds(300);
 constexpr absl::Duration kSyncMost = absl::Milliseconds(20);
 constexpr absl::Duration kSignalTakes = absl::Milliseconds(20);
 constexpr absl::Duration kInheritedGrace = absl::Seconds(5);
@@ -71,13 +72,24 @@ void SimNode::KillAgent() {
   WatchHeartbeat();
 }
 
+void SimNode::StopAgent() {
+  if (!is_up()) return;
+  agent_->desk.Close();
+  v1::AgentMessage nothing_offered;
+  nothing_offered.mutable_report();
+  Tell(std::move(nothing_offered));
+  world_.PostAt(world_.Now() + kStopTakes, [this, starts = starts_] {
+    if (starts == starts_) KillAgent();
+  });
+}
+
 void SimNode::LosePower() {
   network_.LosePower(options_.index);
   KillAgent();
   ++boots_;
   for (auto& [key, task] : tasks_) {
     SetWorking(task, false);
-    world_.Cancel(task.end_timer);
+    world_.Cancel(task.tail_timer);
     watcher_.OnProcessGone(options_.index, key);
   }
   tasks_.clear();
@@ -191,6 +203,7 @@ void SimNode::Tell(v1::AgentMessage message) { agent_->session.Send(std::move(me
 // --- SessionHandler ---
 
 v1::AgentHello SimNode::MakeHello() {
+  agent_->main_jobs_named.clear();
   v1::AgentHello hello;
   hello.set_node(NameOf(options_.index));
   hello.set_boot_id(absl::StrCat(NameOf(options_.index), "-", starts_));
@@ -201,6 +214,7 @@ v1::AgentHello SimNode::MakeHello() {
 }
 
 void SimNode::OnConnected() {
+  agent_->main_jobs.KeepOnly(agent_->main_jobs_named);
   agent_->report_due = Instant();
   agent_->was_connected = true;
   agent_->desk.ResendEnds();
@@ -213,8 +227,10 @@ void SimNode::OnCommand(const v1::AgentCommand& command) {
     case v1::AgentCommand::kStop:
       return agent_->desk.Stop(command.stop());
     case v1::AgentCommand::kEndAcknowledged:
+      if (options_.plant == Plant::kDeafAgent) return;
       return agent_->desk.OnEndAcknowledged(command.end_acknowledged());
     case v1::AgentCommand::kMainJobSettings:
+      agent_->main_jobs_named.insert(command.main_job_settings().main_job());
       agent_->main_jobs.Set(FromProto(command.main_job_settings()));
       Drain();
       agent_->report_due = Instant();
@@ -309,6 +325,7 @@ void SimNode::WatchTask(const AttemptKey& key) {
         .task_cpu = task.is_working ? world_.Now() - task.working_since : absl::ZeroDuration()};
     Feed(key, [&](TaskMachine& machine) { return machine.OnUnitSeen(unit, now); });
   }
+  Feed(key, [&](TaskMachine& machine) { return machine.OnStopSeen(task.is_held, now); });
   Feed(key, [&](TaskMachine& machine) { return machine.OnTick(now); });
 }
 
@@ -375,7 +392,10 @@ void SimNode::Perform(const AttemptKey& key, const TaskActions& actions) {
         break;
       case TaskAction::kFreeze:
       case TaskAction::kThaw:
-        if (task != nullptr) task->is_frozen = action == TaskAction::kFreeze;
+        if (task != nullptr) {
+          task->is_frozen = action == TaskAction::kFreeze;
+          task->is_held = false;
+        }
         UpdateWork();
         break;
       case TaskAction::kReportEnded:

@@ -82,6 +82,10 @@ class SimNode : private AttemptHost, private SessionHandler {
   void HangAgentFor(absl::Duration duration);
   // Somebody kills one of its tasks.
   void KillTask();
+  // Somebody stops one of them (SIGSTOP).
+  void HoldTask();
+  // As SIGTERM does it, with its tasks left to the next one; it takes a moment.
+  void StopAgent();
   void SetMainJob(bool is_there);
   // The device is gone, or back.
   void SetDevice(int device, bool is_there);
@@ -114,12 +118,14 @@ class SimNode : private AttemptHost, private SessionHandler {
     bool is_started = false;   // its program runs
     bool is_attached = false;  // it has a gate
     bool is_frozen = false;
+    bool is_held = false;     // stopped by somebody else
     bool is_refused = false;  // no gate for it
     bool is_asked = false;    // to stop: its gate lets no unit start any more
     bool is_leaving = false;
     bool is_working = false;
     Instant working_since = {};
     Loop::TimerId end_timer = 0;
+    Loop::TimerId tail_timer = 0;  // of its last unit; 0 = its gate is open, or no unit runs
   };
   struct Agent;
 
@@ -160,13 +166,17 @@ class SimNode : private AttemptHost, private SessionHandler {
   void AttachLater(const AttemptKey& key, absl::Duration after);
   void Attach(const AttemptKey& key);
   void OnAttachRequest(const AttemptKey& key);
+  std::optional<AttemptKey> DrawTask();
   void LoseGate(const AttemptKey& key);
   void ExitProcess(const AttemptKey& key, const ProcessExit& exit);
   void LeaveLater(const AttemptKey& key, absl::Duration after, const ProcessExit& exit);
   // Brings all tasks in step with the gates.
   void UpdateWork();
   bool AreGatesOpen() const;
+  // Whether its processes run.
+  static bool IsAwake(const Task& task);
   bool MayWork(const Task& task) const;
+  void UpdateTask(const AttemptKey& key, Task& task);
   // Once the heartbeat is stale.
   void WatchHeartbeat();
   void SetWorking(Task& task, bool is_working);

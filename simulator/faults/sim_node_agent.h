@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
+#include <string>
 
 #include "simulator/faults/sim_node.h"
 
@@ -30,6 +32,7 @@ struct SimNode::Agent {
   ProcessLoop loop;
   Draw draw;
   MainJobBoard main_jobs{10'000};
+  std::set<std::string> main_jobs_named;  // on the newest stream
   AttemptDesk desk;
   std::map<AttemptKey, Held> held;
   Instant report_due;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "simulator/faults/sim_node.h"
 #include "simulator/faults/sim_node_agent.h"
@@ -13,6 +14,7 @@ namespace {
 // After which gates close by themselves, see client/fill.
 constexpr absl::Duration kHeartbeatStale = absl::Seconds(1);
 constexpr absl::Duration kGateLostMost = absl::Seconds(10);
+constexpr absl::Duration kMappedMost = absl::Milliseconds(100);
 // Until a task that has no gate tries again.
 constexpr absl::Duration kAttachAgain = absl::Seconds(1);
 
@@ -51,7 +53,10 @@ void SimNode::OnAttachRequest(const AttemptKey& key) {
       held == agent_->held.end() || held->second.machine.phase() == TaskPhase::kStopping;
   if (found->second.is_refused) return;
   found->second.is_attached = true;
-  Feed(key, [](TaskMachine& machine) { return machine.OnAttached(); });
+  // From now on it may work; agentd hears that it has mapped its pages a little later.
+  agent_->loop.PostAt(
+      agent_->loop.Now() + draw_.Between(absl::ZeroDuration(), kMappedMost),
+      [this, key] { Feed(key, [](TaskMachine& machine) { return machine.OnAttached(); }); });
   UpdateWork();
   if (!found->second.behaviour.loses_gate) return;
   world_.PostAt(world_.Now() + draw_.Between(absl::Milliseconds(1), kGateLostMost),
@@ -67,10 +72,22 @@ void SimNode::LoseGate(const AttemptKey& key) {
   AttachLater(key, kAttachAgain);
 }
 
-void SimNode::KillTask() {
-  if (tasks_.empty()) return;
+std::optional<AttemptKey> SimNode::DrawTask() {
+  if (tasks_.empty()) return std::nullopt;
   const auto place = draw_.Between(0, static_cast<int64_t>(tasks_.size()) - 1);
-  ExitProcess(std::next(tasks_.begin(), place)->first, {.signal = SIGKILL});
+  return std::next(tasks_.begin(), place)->first;
+}
+
+void SimNode::KillTask() {
+  const std::optional<AttemptKey> key = DrawTask();
+  if (key.has_value()) ExitProcess(*key, {.signal = SIGKILL});
+}
+
+void SimNode::HoldTask() {
+  const std::optional<AttemptKey> key = DrawTask();
+  if (!key.has_value()) return;
+  tasks_.at(*key).is_held = true;
+  UpdateWork();
 }
 
 void SimNode::LeaveLater(const AttemptKey& key, absl::Duration after, const ProcessExit& exit) {
@@ -83,7 +100,7 @@ void SimNode::ExitProcess(const AttemptKey& key, const ProcessExit& exit) {
   const auto found = tasks_.find(key);
   if (found == tasks_.end()) return;
   SetWorking(found->second, false);
-  world_.Cancel(found->second.end_timer);
+  world_.Cancel(found->second.tail_timer);
   tasks_.erase(found);
   // The keeper's word; the desk may have been told of the end, and forgotten it, already.
   if (const auto record = disk_.find(key); record != disk_.end()) record->second.exit = exit;
@@ -96,8 +113,12 @@ bool SimNode::AreGatesOpen() const {
          (!is_paused_ || !has_main_job_);
 }
 
+bool SimNode::IsAwake(const Task& task) {
+  return task.is_started && !task.is_frozen && !task.is_held && !task.is_leaving;
+}
+
 bool SimNode::MayWork(const Task& task) const {
-  if (!task.is_started || task.is_frozen || task.is_leaving) return false;
+  if (!IsAwake(task)) return false;
   // Without a gate it is held by its scheduling class alone.
   if (task.behaviour.never_attaches) return true;
   return task.is_attached && !task.is_asked && AreGatesOpen();
@@ -107,7 +128,23 @@ void SimNode::UpdateWork() {
   const bool are_open = AreGatesOpen();
   if (are_open != were_gates_open_) watcher_.OnGates(options_.index, are_open);
   were_gates_open_ = are_open;
-  for (auto& [key, task] : tasks_) SetWorking(task, MayWork(task));
+  for (auto& [key, task] : tasks_) UpdateTask(key, task);
+}
+
+void SimNode::UpdateTask(const AttemptKey& key, Task& task) {
+  const bool may_work = MayWork(task);
+  // A gate lets no unit start; the one that runs comes to its end.
+  const bool ends_its_unit = !may_work && task.is_working && IsAwake(task) && task.is_attached;
+  if (!ends_its_unit) {
+    world_.Cancel(std::exchange(task.tail_timer, 0));
+    return SetWorking(task, may_work);
+  }
+  if (task.tail_timer != 0) return;
+  task.tail_timer = world_.PostAt(world_.Now() + task.behaviour.unit_tail, [this, key] {
+    Task& tail = tasks_.at(key);
+    tail.tail_timer = 0;
+    SetWorking(tail, false);
+  });
 }
 
 void SimNode::SetWorking(Task& task, bool is_working) {

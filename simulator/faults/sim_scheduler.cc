@@ -103,6 +103,7 @@ struct SimScheduler::Life {
   Snapshots snapshots;
   Space space;
   scheduler::SchedulerLoop core;
+  bool is_mute = false;  // it is about to die
 };
 
 absl::Status SimScheduler::Disk::Append(const std::vector<std::string>& records) {
@@ -135,6 +136,7 @@ SimScheduler::~SimScheduler() { Kill(); }
 void SimScheduler::Start() {
   CHECK(!is_up());
   is_doomed_ = false;
+  tells_left_ = 0;
   const Instant now = world_.Now() + clock_.monotonic_ahead;
   absl::StatusOr<scheduler::Recovered> recovered =
       scheduler::RecoverStore(journal_, snapshots_, options_.cluster, now);
@@ -151,11 +153,11 @@ void SimScheduler::Kill() {
   network_.SetServer(nullptr);
   streams_.clear();
   life_ = nullptr;
-  if (options_.plant == Plant::kForgetfulDisk) {
+  if (options_.plant == Plant::kForgetfulDisk || options_.plant == Plant::kBrokenDisk) {
     const int64_t kept = journal_.last_sequence() - journal_.first_sequence() + 1;
     const int64_t lost = std::min<int64_t>(kept, draw_.Between(0, 20));
     journal_.LoseNewest(static_cast<size_t>(lost));
-    journal_.LoseMark();
+    if (options_.plant == Plant::kForgetfulDisk) journal_.LoseMark();
   }
 }
 
@@ -234,8 +236,9 @@ void SimScheduler::Send(scheduler::SessionId session, const scheduler::Action& a
   v1::AgentCommand command = ToCommand(action, options_.terms);
   command.set_heard_sent_ns(streams_.at(*stream).conversation.heard_sent_ns());
   // A process that waits for its disk sends nothing, and nothing ever if it dies there.
-  life_->loop.Post(
-      [this, id = *stream, command = std::move(command)] { network_.SendToAgent(id, command); });
+  life_->loop.Post([this, id = *stream, command = std::move(command)] {
+    if (!DiesTelling()) network_.SendToAgent(id, command);
+  });
 }
 
 void SimScheduler::Close(scheduler::SessionId session, const absl::Status& status) {
@@ -245,7 +248,21 @@ void SimScheduler::Close(scheduler::SessionId session, const absl::Status& statu
 }
 
 void SimScheduler::Later(std::function<void()> body) {
-  if (is_up()) life_->loop.Post(std::move(body));
+  if (!is_up()) return;
+  life_->loop.Post([this, body = std::move(body)] {
+    if (!DiesTelling()) body();
+  });
+}
+
+bool SimScheduler::DiesTelling() {
+  if (life_->is_mute) return true;
+  if (tells_left_ == 0 || --tells_left_ > 0) return false;
+  life_->is_mute = true;
+  // Not from inside its own loop.
+  world_.Post([this, life = life_.get()] {
+    if (life == life_.get()) Kill();
+  });
+  return true;
 }
 
 }  // namespace pipefill::simulator

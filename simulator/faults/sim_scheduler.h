@@ -85,6 +85,7 @@ class SimScheduler : public StreamServer, private scheduler::AgentLink {
   bool is_up() const { return life_ != nullptr; }
   // It had enough: its disk failed.
   bool is_doomed() const { return is_doomed_; }
+  bool is_well() const { return is_up() && !is_doomed_; }
 
   // Of users. Unavailable if it is down, and what the loop says. Answers come when it is awake.
   absl::Status Post(scheduler::Message message);
@@ -96,6 +97,9 @@ class SimScheduler : public StreamServer, private scheduler::AgentLink {
   void Later(std::function<void()> body);
 
   void HangFor(absl::Duration duration);
+  // It is killed as it has told agents and users so many things more: the rest of that batch,
+  // which is on disk, is not told.
+  void KillAfterTelling(int64_t count) { tells_left_ = count; }
   DiskTroubles& disk() { return disk_; }
   MachineClock& clock() { return clock_; }
 
@@ -122,6 +126,8 @@ class SimScheduler : public StreamServer, private scheduler::AgentLink {
   void Send(scheduler::SessionId session, const scheduler::Action& action) override;
   void Close(scheduler::SessionId session, const absl::Status& status) override;
 
+  // True if it dies instead.
+  bool DiesTelling();
   void TakeNext(StreamId stream);
   void EndStream(StreamId stream, const absl::Status& status);
   std::optional<StreamId> FindStream(scheduler::SessionId session) const;
@@ -139,6 +145,7 @@ class SimScheduler : public StreamServer, private scheduler::AgentLink {
   scheduler::MemorySnapshots snapshots_;
   scheduler::ViewBoard board_;
   bool is_doomed_ = false;
+  int64_t tells_left_ = 0;  // 0 = no limit
   uint64_t last_session_ = 0;
   std::map<StreamId, Stream> streams_;
   std::unique_ptr<Life> life_;

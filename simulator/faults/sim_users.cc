@@ -198,6 +198,10 @@ void SimUsers::SetPaused(bool is_paused) {
   Ask(std::move(request));
 }
 
+void SimUsers::SubmitSome(int count) {
+  for (int i = 0; i < count; ++i) Submit(NewSubmission());
+}
+
 void SimUsers::ReleaseAll() {
   scheduler::ControlRequest request;
   request.verb = JobVerb::kRelease;
@@ -220,7 +224,7 @@ void SimUsers::Ask(scheduler::Message message) {
 }
 
 void SimUsers::Answer(std::function<void()> body) {
-  const bool is_lost = draw_.Chance(loss_);
+  const bool is_lost = draw_.Chance(loss_) || options_.plant == Plant::kDeafUsers;
   scheduler_.Later([this, is_lost, body = std::move(body)] {
     if (is_lost) return;
     world_.PostAt(world_.Now() + network_.DrawDelay(), body);

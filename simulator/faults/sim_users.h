@@ -15,6 +15,7 @@
 #include "scheduler/message.h"
 #include "simulator/faults/checker.h"
 #include "simulator/faults/draw.h"
+#include "simulator/faults/plant.h"
 #include "simulator/faults/sim_network.h"
 #include "simulator/faults/sim_scheduler.h"
 
@@ -33,6 +34,7 @@ class SimUsers {
     int64_t job_bytes_max = 0;
     double loss = 0;            // of questions, and of answers
     absl::Duration pause_most;  // between two wishes
+    Plant plant = Plant::kNone;
   };
 
   // All of `surroundings` outlive them.
@@ -42,9 +44,11 @@ class SimUsers {
   void Start();
   // No more wishes; nothing is lost from now on, and what was not answered is.
   void Calm();
-  // Lets go of all jobs that are held, and of the main job.
+  // Lets go of all jobs that are held.
   void ReleaseAll();
   void SetPaused(bool is_paused);
+  // So that something runs.
+  void SubmitSome(int count);
   // Every submission has been answered.
   bool is_answered() const { return unanswered_ == 0; }
 

@@ -3,6 +3,13 @@
 #include "simulator/faults/draw.h"
 
 namespace pipefill::simulator {
+namespace {
+
+// Of the three seconds that lie between lease and loss at least, one may pass until gates notice
+// that nobody tells them to shut.
+constexpr absl::Duration kUnitTailMost = absl::Milliseconds(1700);
+
+}  // namespace
 
 TaskBehaviour DrawBehaviour(uint64_t seed, JobId job, AttemptNumber attempt) {
   // Large odd numbers keep neighbours apart.
@@ -15,6 +22,7 @@ TaskBehaviour DrawBehaviour(uint64_t seed, JobId job, AttemptNumber attempt) {
   if (draw.Chance(0.1)) behaviour.attach_delay = absl::Milliseconds(1);
   behaviour.work = draw.Between(absl::Milliseconds(10), absl::Seconds(40));
   if (draw.Chance(0.1)) behaviour.work = absl::Milliseconds(1);
+  behaviour.unit_tail = draw.Between(absl::ZeroDuration(), kUnitTailMost);
   behaviour.save = draw.Between(absl::Milliseconds(1), absl::Seconds(4));
   behaviour.exit_code = draw.Chance(0.15) ? 1 : 0;
   behaviour.is_launchable = !draw.Chance(0.03);

@@ -16,6 +16,7 @@ struct TaskBehaviour {
   absl::Duration news_delay;    // from there until agentd knows
   absl::Duration attach_delay;  // and until it has its gate
   absl::Duration work;          // of units, until it exits by itself
+  absl::Duration unit_tail;     // how long a unit goes on that runs as its gate shuts
   absl::Duration save;          // once it is asked to stop
   int exit_code = 0;
   bool is_launchable = true;  // its program is there
