@@ -45,8 +45,7 @@ TEST(ChartAxisTest, ValuesThatHardlyDifferAreOne) {
   EXPECT_EQ(Labels(axis), (Words{"0", "20", "40", "60", "80", "100"}));
   EXPECT_EQ(RoundAxis(-100, -99.97).end, 0);
   EXPECT_EQ(Labels(RoundAxis(0, 5e-324)), Labels(RoundAxis(0, 0)));
-  EXPECT_EQ(LogarithmicAxis(8, 8.001).Share(16), 1);
-  EXPECT_LT(LogarithmicAxis(8, 8.001).Share(9), 0.6);
+  EXPECT_NEAR(LogarithmicAxis(8, 8.001).Share(8), 0.5, 1e-3);
 }
 
 TEST(ChartAxisTest, ALogarithmicAxisThatWouldBeginAtZeroIsARoundOne) {

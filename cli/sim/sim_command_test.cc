@@ -230,6 +230,16 @@ TEST_F(SimCommandTest, OfALongSweepTheFirstRunsAreDrawnByThemselves) {
   EXPECT_FALSE(std::ifstream(absl::StrCat(folder, "/devices-5.svg")).good());
 }
 
+TEST_F(SimCommandTest, SweepsThatBeginAtZeroAreDrawn) {
+  const std::string folder = PathOf("pictures");
+  for (const char* sweep : {"training.jitter=0,0.01,0.1", "workload.jobs_per_hour=0,10,100"}) {
+    ASSERT_EQ(Sim({"--sweep", sweep, "--set", "horizon=2h", "--svg", folder}).code, kExitOk);
+  }
+  for (const char* name : {"gain-by-jitter", "gain-by-jobs_per_hour"}) {
+    EXPECT_LT(std::filesystem::file_size(absl::StrCat(folder, "/", name, ".svg")), 50'000U) << name;
+  }
+}
+
 TEST_F(SimCommandTest, BadInputIsOneLine) {
   const std::vector<std::vector<std::string>> cases = {{"--set", "training.replica=2"},
                                                        {"--set", "replicas"},

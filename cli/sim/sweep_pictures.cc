@@ -79,9 +79,8 @@ std::string UnfinishedNote(const std::vector<SimOutcome>& outcomes) {
     return outcome.result.jobs_completed == outcome.result.jobs_submitted;
   });
   if (is_all) return "";
-  return " Not all jobs were done when the simulation ended; the figures are of those that were, "
-         "and "
-         "runs with none are left out.";
+  return " Not all jobs were done when the simulation ended; the figures are of those that were. "
+         "Runs in which none was done are left out.";
 }
 
 std::optional<ChartBar> BarOf(std::optional<double> value, std::string text) {
