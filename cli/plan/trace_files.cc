@@ -8,12 +8,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "common/gzip_stream.h"
 #include "cli/plan/kineto_plan.h"
 #include "cli/plan/kineto_reader.h"
 #include "cli/plan/recorded_plan.h"
 #include "cli/report/trace_reader.h"
 #include "cli/report/trace_source.h"
+#include "common/gzip_stream.h"
 #include "common/status.h"
 
 namespace pipefill {

@@ -13,6 +13,10 @@ namespace {
 constexpr double kTicks = 6;  // aimed at
 // An axis starts at 0 unless its values all lie in the upper part of it.
 constexpr double kLowMin = 0.85;
+// Values that differ by less, relatively, are one value: their labels would hardly differ.
+constexpr double kSameUpTo = 1e-3;
+// Shown as 0.
+constexpr double kNothing = 1e-12;
 // Decades up to which a logarithmic axis names more than powers of ten.
 constexpr double kShortDecades = 2.5;
 
@@ -24,6 +28,11 @@ double RoundStep(double span) {
     if (raw <= factor * power * 1.0001) return factor * power;
   }
   return 10 * power;
+}
+
+bool IsOneValue(double low, double high) {
+  const double largest = std::max(std::abs(low), std::abs(high));
+  return !(high - low > std::max(kSameUpTo * largest, kNothing));
 }
 
 void AddTicks(Axis& axis, double step) {
@@ -51,10 +60,10 @@ Axis RoundAxis(double low, double high) {
   Axis axis;
   if (low > 0 && low < kLowMin * high) low = 0;
   if (high < 0 && high > kLowMin * low) high = 0;
-  if (!(high > low)) {  // one value
+  if (IsOneValue(low, high)) {
     low = std::min(low, 0.0);
     high = std::max(high, 0.0);
-    if (!(high > low)) high = 1;
+    if (IsOneValue(low, high)) high = low + 1;
   }
   const double step = RoundStep(high - low);
   axis.begin = std::floor(low / step + 1e-6) * step;
@@ -70,7 +79,8 @@ Axis ExactAxis(double low, double high) {
 }
 
 Axis LogarithmicAxis(double low, double high) {
-  if (!(high > low)) {
+  if (!(low > 0)) return RoundAxis(low, high);
+  if (IsOneValue(low, high)) {
     low /= 2;
     high *= 2;
   }
@@ -92,7 +102,7 @@ std::string AxisNumber(double value) {
   if (std::abs(value) >= 1000 && std::abs(value) < 1e15 && value == std::round(value)) {
     return FormatCount(static_cast<int64_t>(value));
   }
-  const double shown = std::abs(value) < 1e-12 ? 0 : value;
+  const double shown = std::abs(value) < kNothing ? 0 : value;
   return absl::StrFormat("%.6g", shown);
 }
 

@@ -39,6 +39,35 @@ TEST(ChartAxisTest, OneValueIsAnAxisToo) {
   EXPECT_NEAR(logarithmic.Share(8), 0.5, 1e-9);
 }
 
+TEST(ChartAxisTest, ValuesThatHardlyDifferAreOne) {
+  const Axis axis = RoundAxis(99.97, 100);
+  EXPECT_EQ(axis.begin, 0);
+  EXPECT_EQ(Labels(axis), (Words{"0", "20", "40", "60", "80", "100"}));
+  EXPECT_EQ(RoundAxis(-100, -99.97).end, 0);
+  EXPECT_EQ(Labels(RoundAxis(0, 5e-324)), Labels(RoundAxis(0, 0)));
+  EXPECT_NEAR(LogarithmicAxis(8, 8.001).Share(8), 0.5, 1e-3);
+}
+
+TEST(ChartAxisTest, ALogarithmicAxisThatWouldBeginAtZeroIsARoundOne) {
+  for (const double low : {0.0, -3.0}) {
+    const Axis axis = LogarithmicAxis(low, 100);
+    EXPECT_FALSE(axis.is_logarithmic);
+    EXPECT_LE(axis.begin, low);
+    EXPECT_LT(axis.ticks.size(), 12U);
+  }
+}
+
+TEST(ChartAxisTest, ARangeThatHoldsZeroIsForNoLogarithm) {
+  ValueRange range;
+  EXPECT_TRUE(range.is_empty());
+  EXPECT_FALSE(range.IsForLogarithm(10));
+  for (const double value : {10.0, 100.0}) range.Add(value);
+  EXPECT_TRUE(range.IsForLogarithm(10));
+  EXPECT_FALSE(range.IsForLogarithm(11));
+  range.Add(0);
+  EXPECT_FALSE(range.IsForLogarithm(10)) << "whichever comes first";
+}
+
 TEST(ChartAxisTest, LogarithmicAxesHaveEqualStepsForEqualFactors) {
   const Axis axis = LogarithmicAxis(1024, 8192);
   EXPECT_NEAR(axis.Share(2048), 1.0 / 3, 1e-9);

@@ -22,6 +22,8 @@ constexpr double kYTitleAbove = 12;
 constexpr double kBelow = 46;  // numbers and title of the x axis
 // Between numbers on the x axis.
 constexpr double kLabelGap = 10;
+// Between names of groups of bars.
+constexpr double kNameGap = 4;
 constexpr double kBarWidthMax = 64;
 // Above the plot, for the number of a bar that reaches its top.
 constexpr double kBarHeadRoom = 14;
@@ -86,18 +88,7 @@ void DrawXAxis(const Plot& plot, const std::string& title, SvgCanvas& canvas) {
   canvas.Text({plot.box.x + plot.box.width / 2, bottom + 38}, SvgAnchor::kMiddle, title);
 }
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  void Add(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  bool is_empty() const { return low > high; }
-};
-
-Axis XAxisOf(const LineChart& chart, const Range& range) {
+Axis XAxisOf(const LineChart& chart, const ValueRange& range) {
   Axis axis = chart.is_x_logarithmic    ? LogarithmicAxis(range.low, range.high)
               : chart.x_ticks.empty()   ? RoundAxis(range.low, range.high)
               : range.low == range.high ? RoundAxis(range.low, range.high)
@@ -122,6 +113,11 @@ std::string BarNumber(double value) {
   if (value >= 100) return FormatCount(std::lround(value));
   return absl::StrFormat(value >= 10 ? "%.1f" : "%.2f", value);
 }
+
+struct BarGroup {
+  const BarChart& chart;
+  size_t number = 0;
+};
 
 // Places of bars: groups beside each other, the series of a group beside each other.
 class BarLayout {
@@ -157,8 +153,8 @@ class BarLayout {
   bool has_numbers_ = true;
 };
 
-void DrawGroup(const Plot& plot, const BarChart& chart, size_t group, SvgCanvas& canvas) {
-  const BarLayout layout(chart, plot.box);
+void DrawGroup(const Plot& plot, const BarLayout& layout, const BarGroup& bars, SvgCanvas& canvas) {
+  const auto& [chart, group] = bars;
   for (size_t i = 0; i < layout.series(); ++i) {
     const std::optional<ChartBar>& bar = chart.series[i].bars[group];
     if (!bar.has_value()) continue;
@@ -169,16 +165,28 @@ void DrawGroup(const Plot& plot, const BarChart& chart, size_t group, SvgCanvas&
     if (!layout.has_numbers()) continue;
     canvas.Text({x + layout.width() / 2, y - 5}, SvgAnchor::kMiddle, BarNumber(bar->value));
   }
+}
+
+// Names that would touch the one before are left out.
+void DrawGroupNames(const Plot& plot, const BarLayout& layout,
+                    const std::vector<std::string>& groups, SvgCanvas& canvas) {
   const auto letters = static_cast<size_t>(std::max(4.0, (layout.room() - 6) / TextWidth("m")));
-  canvas.Text({layout.Middle(group), plot.bottom() + 19}, SvgAnchor::kMiddle,
-              Shorten(chart.groups[group], letters));
+  double free = -std::numeric_limits<double>::infinity();
+  for (size_t group = 0; group < groups.size(); ++group) {
+    const std::string name = Shorten(groups[group], letters);
+    const double x = layout.Middle(group);
+    const double half = TextWidth(name) / 2;
+    if (x - half < free) continue;
+    canvas.Text({x, plot.bottom() + 19}, SvgAnchor::kMiddle, name);
+    free = x + half + kNameGap;
+  }
 }
 
 }  // namespace
 
 std::string LineChartSvg(const LineChart& chart) {
-  Range x_range;
-  Range y_range;
+  ValueRange x_range;
+  ValueRange y_range;
   for (const ChartLine& line : chart.lines) {
     for (const ChartPoint& point : line.points) {
       x_range.Add(point.x);
@@ -199,7 +207,7 @@ std::string LineChartSvg(const LineChart& chart) {
 }
 
 std::string BarChartSvg(const BarChart& chart) {
-  Range range;
+  ValueRange range;
   for (const BarSeries& series : chart.series) {
     for (const std::optional<ChartBar>& bar : series.bars) {
       if (bar.has_value()) range.Add(bar->value);
@@ -211,9 +219,11 @@ std::string BarChartSvg(const BarChart& chart) {
                   .x = {},
                   .y = RoundAxis(0, range.high)};
   DrawYAxis(plot, chart.y_title, kYTitleAbove + kBarHeadRoom, canvas);
+  const BarLayout layout(chart, plot.box);
   for (size_t group = 0; group < chart.groups.size(); ++group) {
-    DrawGroup(plot, chart, group, canvas);
+    DrawGroup(plot, layout, {chart, group}, canvas);
   }
+  DrawGroupNames(plot, layout, chart.groups, canvas);
   return canvas.Finish(plot.bottom() + kBelow - 16);
 }
 

@@ -90,6 +90,20 @@ TEST(ChartSvgTest, AllBarsHaveTheirNumbersOrNone) {
   EXPECT_FALSE(absl::StrContains(svg, ">198</text>"));
 }
 
+TEST(ChartSvgTest, NamesOfGroupsThatWouldTouchAreLeftOut) {
+  BarChart chart = {.title = "", .y_title = "", .groups = {}, .series = {{"", {}}}};
+  for (int i = 0; i < 60; ++i) {
+    chart.groups.push_back(absl::StrCat(10 + i, "%"));
+    chart.series[0].bars.push_back(ChartBar{1, ""});
+  }
+  const std::string svg = BarChartSvg(chart);
+  EXPECT_TRUE(absl::StrContains(svg, ">10%</text>"));
+  EXPECT_FALSE(absl::StrContains(svg, ">11%</text>"));
+  chart.groups.resize(10);
+  chart.series[0].bars.resize(10);
+  EXPECT_TRUE(absl::StrContains(BarChartSvg(chart), ">11%</text>"));
+}
+
 TEST(ChartSvgTest, MoreSeriesThanColoursAreCountedNotDrawn) {
   LineChart chart = TwoLines();
   chart.lines.resize(kChartSeriesMax + 3, chart.lines.front());

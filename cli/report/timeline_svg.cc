@@ -45,8 +45,8 @@ class Picture {
                     "\" height=\"", height, "\" viewBox=\"0 0 ", options_.width, " ", height,
                     "\" role=\"img\">\n<title>", EscapeMarkup(options_.title),
                     "</title>\n<style>\n", kRules, SvgColourRules(), "</style>\n");
-    absl::StrAppend(&out_,
-                    "<defs><pattern id=\"idle\" width=\"6\" height=\"6\" "
+    absl::StrAppend(&out_, "<defs><pattern id=\"", options_.hatch_id,
+                    "\" width=\"6\" height=\"6\" "
                     "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
                     "<rect class=\"bubble\" width=\"6\" height=\"6\"/>"
                     "<line class=\"hatch-line\" x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" "
@@ -73,6 +73,8 @@ class Picture {
   }
 
   int unit_inset() const { return options_.row_height / kUnitInsetShare + 1; }
+
+  std::string Hatching() const { return absl::StrCat("fill=\"url(#", options_.hatch_id, ")\""); }
 
   double X(int64_t ns) const {
     const double part = static_cast<double>(ns - begin_ns_) / span_ns_;
@@ -125,7 +127,7 @@ class Picture {
     if (kinds.contains(ChunkKind::kBackward)) x = Legend(x, "class=\"backward\"", "backward");
     if (kinds.contains(ChunkKind::kOptimizer)) x = Legend(x, "class=\"optimizer\"", "optimizer");
     if (kinds.contains(ChunkKind::kOther)) x = Legend(x, "class=\"other\"", options_.other_work);
-    x = Legend(x, "fill=\"url(#idle)\"", "bubble");
+    x = Legend(x, Hatching(), "bubble");
     for (size_t job : jobs) {
       x = Legend(x, absl::StrCat("class=\"", JobColour(job), "\""),
                  absl::StrCat("fill job ", timeline_.jobs[job].name));
@@ -164,7 +166,7 @@ class Picture {
     }
     for (const TimelineBubble& bubble : device.bubbles) {
       const double x = X(bubble.begin_ns);
-      Rect("fill=\"url(#idle)\"", x, X(bubble.end_ns) - x, top, options_.row_height);
+      Rect(Hatching(), x, X(bubble.end_ns) - x, top, options_.row_height);
       if (!options_.shows_lengths) continue;
       Hover(absl::StrCat("bubble ", timeline_.bubble_names[bubble.name]),
             bubble.end_ns - bubble.begin_ns);

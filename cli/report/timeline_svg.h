@@ -21,6 +21,9 @@ struct SvgOptions {
   int row_height = 62;       // of a device, pixels
   int row_gap = 14;
   bool shows_lengths = false;  // of named bubbles and of units, where the pointer is
+  // Of the hatching: one per picture of a page, as a picture that is folded away takes its own
+  // along.
+  std::string hatch_id = "idle";
 };
 
 // Work of the main job solid, bubbles hatched, units in the colour of their job, overruns red,

@@ -75,6 +75,13 @@ TEST(TimelineSvgTest, LowerRowsMakeALowerPicture) {
   EXPECT_EQ(height_of({.title = ""}) - height_of({.title = "", .row_height = 22}), 40);
 }
 
+TEST(TimelineSvgTest, PicturesOfAPageHaveTheirOwnHatching) {
+  const std::string svg = TimelineSvg(OneDevice(), {.title = "", .hatch_id = "idle-2"});
+  EXPECT_TRUE(absl::StrContains(svg, "<pattern id=\"idle-2\" "));
+  EXPECT_TRUE(absl::StrContains(svg, "url(#idle-2)"));
+  EXPECT_FALSE(absl::StrContains(svg, "url(#idle)"));
+}
+
 TEST(TimelineSvgTest, EscapesNames) {
   Timeline timeline = OneDevice();
   timeline.jobs[0].name = "<script>";

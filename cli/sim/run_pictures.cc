@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/output.h"
+#include "cli/report/chart_axis.h"
 #include "cli/report/chart_svg.h"
 #include "cli/report/markup.h"
 #include "cli/sim/sim_output.h"
@@ -88,8 +89,7 @@ SimPicture CompletionPicture(const std::vector<Dimension>& dimensions,
                   .y_title = "% of the jobs done",
                   .lines = {},
                   .has_dots = false};
-  double low = 0;
-  double high = 0;
+  ValueRange range;  // of what stands between the first job and the last
   for (size_t i = 0; i < outcomes.size(); ++i) {
     const std::vector<double>& quantiles_s = outcomes[i].result.completion_quantiles_s;
     if (quantiles_s.empty()) continue;
@@ -98,14 +98,14 @@ SimPicture CompletionPicture(const std::vector<Dimension>& dimensions,
       const double share = static_cast<double>(k) / static_cast<double>(quantiles_s.size() - 1);
       line.points.push_back({quantiles_s[k] / kHourS, share * 100, ""});
     }
-    low = low == 0 ? line.points[1].x : std::min(low, line.points[1].x);
-    high = std::max(high, line.points.back().x);
+    range.Add(line.points[1].x);
+    range.Add(line.points.back().x);
     chart.lines.push_back(std::move(line));
   }
-  chart.is_x_logarithmic = low > 0 && high >= kLogarithmicFrom * low;
+  chart.is_x_logarithmic = range.IsForLogarithm(kLogarithmicFrom);
   if (chart.is_x_logarithmic) {
     for (ChartLine& line : chart.lines) {
-      for (ChartPoint& point : line.points) point.x = std::max(point.x, low);
+      for (ChartPoint& point : line.points) point.x = std::max(point.x, range.low);
     }
   }
   return {.name = "completion-times",

@@ -1,8 +1,10 @@
 #include "cli/sim/sim_command.h"
 
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -47,9 +49,8 @@ SimProgress ProgressTo(CommandContext& context) {
   };
 }
 
-// In a folder, each under its name; a name that comes again has a number behind it.
+// In a folder that is there, each under its name; a name that comes again has a number behind it.
 absl::Status WritePictures(const std::string& folder, const std::vector<SimPicture>& pictures) {
-  RETURN_IF_ERROR(MakeWritableFolder(folder));
   std::map<std::string, int> times;
   for (const SimPicture& picture : pictures) {
     const int time = ++times[picture.name];
@@ -57,6 +58,20 @@ absl::Status WritePictures(const std::string& folder, const std::vector<SimPictu
     RETURN_IF_ERROR(WriteFileAtomically(absl::StrCat(folder, "/", name, ".svg"), picture.svg));
   }
   return absl::OkStatus();
+}
+
+// Before the runs, which may take minutes: whether files can be written where they are wanted.
+absl::Status CheckOutputs(const SimOptions& options, const CommandContext& context) {
+  for (const std::string& file : {options.csv, options.html}) {
+    if (file.empty()) continue;
+    const std::filesystem::path folder = std::filesystem::path(PathOf(file, context)).parent_path();
+    if (access((folder / ".").c_str(), W_OK | X_OK) == 0) continue;
+    const absl::Status status = ErrnoStatus(errno, absl::StrCat("folder ", folder.string()));
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), "; name a file where one can be written"));
+  }
+  if (options.svg_folder.empty()) return absl::OkStatus();
+  return MakeWritableFolder(PathOf(options.svg_folder, context));
 }
 
 struct SimDone {
@@ -83,12 +98,9 @@ absl::Status WriteFiles(const SimOptions& options, const CommandContext& context
                                       .replay = ReplayText(options.line)}));
 }
 
-absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& context) {
-  v1::Scenario scenario;
-  RETURN_IF_ERROR(ReadJsonFile(PathOf(options.line.file, context), &scenario));
-  if (options.line.seed > 0) scenario.set_seed(static_cast<uint64_t>(options.line.seed));
-  ASSIGN_OR_RETURN(const std::vector<SimSweep> sweeps, ParseSweeps(options.line.sweeps));
-  ASSIGN_OR_RETURN(const std::vector<SimRun> runs, ExpandRuns(scenario, options.line.sets, sweeps));
+absl::StatusOr<std::vector<SimOutcome>> SimulateAll(const SimOptions& options,
+                                                    const std::vector<SimRun>& runs,
+                                                    CommandContext& context) {
   // Of schedulerd, about every job.
   const spdlog::level::level_enum level = spdlog::get_level();
   spdlog::set_level(spdlog::level::warn);
@@ -97,18 +109,35 @@ absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& conte
   const SimFiles files = {
       .policy = [&](const std::string& file) { return ReadFile(PathOf(file, context)); },
       .trace = [&](const simulator::TraceSpec& spec) { return traces.Read(spec); }};
-  const absl::StatusOr<std::vector<SimOutcome>> outcomes =
+  absl::StatusOr<std::vector<SimOutcome>> outcomes =
       RunAll(runs, files, context.clock, ProgressTo(context));
   spdlog::set_level(level);
-  RETURN_IF_ERROR(outcomes.status());
-  RETURN_IF_ERROR(WriteFiles(options, context, {runs.front().scenario, sweeps, *outcomes}));
+  return outcomes;
+}
+
+void PrintFigures(const SimOptions& options, const v1::Scenario& scenario,
+                  const std::vector<SimOutcome>& outcomes, CommandContext& context) {
   if (options.format == OutputFormat::kJson) {
-    context.out << SimJson(scenario, *outcomes);
-    return kExitOk;
+    context.out << SimJson(scenario, outcomes);
+    return;
   }
-  context.out << scenario.name() << ": " << scenario.about() << "\n"
-              << TraceText(*outcomes) << SimTable(*outcomes, context.width);
+  context.out << scenario.name() << ": " << scenario.about() << "\n";
+  for (const std::string& line : TraceLines(outcomes)) context.out << line << "\n";
+  context.out << SimTable(outcomes, context.width);
   context.err << "again: " << ReplayText(options.line) << "\n";
+}
+
+absl::StatusOr<ExitCode> RunSim(const SimOptions& options, CommandContext& context) {
+  v1::Scenario scenario;
+  RETURN_IF_ERROR(ReadJsonFile(PathOf(options.line.file, context), &scenario));
+  if (options.line.seed > 0) scenario.set_seed(static_cast<uint64_t>(options.line.seed));
+  ASSIGN_OR_RETURN(const std::vector<SimSweep> sweeps, ParseSweeps(options.line.sweeps));
+  ASSIGN_OR_RETURN(const std::vector<SimRun> runs, ExpandRuns(scenario, options.line.sets, sweeps));
+  RETURN_IF_ERROR(CheckOutputs(options, context));
+  ASSIGN_OR_RETURN(const std::vector<SimOutcome> outcomes, SimulateAll(options, runs, context));
+  // What took long to find is not lost with a file that cannot be written.
+  PrintFigures(options, scenario, outcomes, context);
+  RETURN_IF_ERROR(WriteFiles(options, context, {runs.front().scenario, sweeps, outcomes}));
   return kExitOk;
 }
 

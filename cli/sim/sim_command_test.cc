@@ -125,6 +125,51 @@ TEST_F(SimCommandTest, RunsThatTakeOtherPartsOfATraceEachSaySo) {
   EXPECT_TRUE(absl::StrContains(result.out, ".swf: 4 rows, 3 used")) << result.out;
 }
 
+TEST_F(SimCommandTest, RowsAreToldWithWhatTheirRunsHaveInCommon) {
+  std::ofstream(PathOf("swf")) << kTrace;
+  WriteScenarioWithTrace(
+      "{\"format\": \"swf\", \"file\": \"RowsAreToldWithWhatTheirRunsHaveInCommon.swf\"}");
+  const Result result =
+      Sim({"--sweep", "policy=fifo,sjf", "--sweep", "workload.trace.gpus_max=1,100"});
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
+  EXPECT_TRUE(absl::StartsWith(lines[1], "workload.trace.gpus_max=1: RowsAre")) << lines[1];
+  EXPECT_TRUE(absl::StartsWith(lines[2], "workload.trace.gpus_max=100: RowsAre")) << lines[2];
+  EXPECT_TRUE(absl::StrContains(lines[3], "DONE")) << "each told once";
+}
+
+TEST_F(SimCommandTest, ATraceIsOnItsPageToo) {
+  std::ofstream(PathOf("swf")) << kTrace;
+  WriteScenarioWithTrace("{\"format\": \"swf\", \"file\": \"ATraceIsOnItsPageToo.swf\"}");
+  const Result result = Sim({"--sweep", "workload.trace.speed_up=1,2", "--html", PathOf("html"),
+                             "--svg", PathOf("pictures")});
+  ASSERT_EQ(result.code, kExitOk) << result.err;
+  std::ostringstream page;
+  page << std::ifstream(PathOf("html")).rdbuf();
+  EXPECT_TRUE(absl::StrContains(page.str(), "<li>ATraceIsOnItsPageToo.swf: 4 rows, 2 used"));
+  EXPECT_TRUE(absl::StrContains(page.str(), "<td>workload.trace.speed_up</td><td>swept over</td>"));
+  EXPECT_TRUE(std::ifstream(absl::StrCat(PathOf("pictures"), "/completion-by-speed_up.svg")));
+}
+
+TEST_F(SimCommandTest, FiguresAreNotLostWithAFileThatCannotBeWritten) {
+  // The folder is made only for the pictures, and is then in the page's way.
+  const std::string both = PathOf("both");
+  const Result result = Sim({"--html", both, "--svg", both});
+  EXPECT_NE(result.code, kExitOk);
+  EXPECT_TRUE(absl::StrContains(result.out, "12/12")) << result.out;
+}
+
+TEST_F(SimCommandTest, WhereFilesCannotBeWrittenNothingIsSimulated) {
+  for (const char* option : {"--html", "--csv"}) {
+    // The policy would be found missing first by the runs.
+    const Result result = Sim({"--set", "policy=no-such", option, "/no/such/folder/a"});
+    EXPECT_EQ(result.code, kExitNotFound);
+    EXPECT_EQ(result.err,
+              "pipefill: folder /no/such/folder: No such file or directory; name a file where one "
+              "can be written\n");
+  }
+}
+
 TEST_F(SimCommandTest, TracesThatCannotBeReadAreOneLine) {
   std::ofstream(PathOf("empty"));
   std::ofstream(PathOf("other")) << "1 2 3\n";
@@ -183,6 +228,16 @@ TEST_F(SimCommandTest, OfALongSweepTheFirstRunsAreDrawnByThemselves) {
   ASSERT_EQ(Sim({"--sweep", "seed=1,2,3,4,5,6", "--svg", folder}).code, kExitOk);
   EXPECT_TRUE(std::ifstream(absl::StrCat(folder, "/devices-4.svg")).good());
   EXPECT_FALSE(std::ifstream(absl::StrCat(folder, "/devices-5.svg")).good());
+}
+
+TEST_F(SimCommandTest, SweepsThatBeginAtZeroAreDrawn) {
+  const std::string folder = PathOf("pictures");
+  for (const char* sweep : {"training.jitter=0,0.01,0.1", "workload.jobs_per_hour=0,10,100"}) {
+    ASSERT_EQ(Sim({"--sweep", sweep, "--set", "horizon=2h", "--svg", folder}).code, kExitOk);
+  }
+  for (const char* name : {"gain-by-jitter", "gain-by-jobs_per_hour"}) {
+    EXPECT_LT(std::filesystem::file_size(absl::StrCat(folder, "/", name, ".svg")), 50'000U) << name;
+  }
 }
 
 TEST_F(SimCommandTest, BadInputIsOneLine) {

@@ -32,6 +32,7 @@ constexpr FieldName kFieldNames[] = {
     {"training.replicas", "replicas"},
     {"workload.jobs_at_start", "jobs at the start"},
     {"workload.jobs_per_hour", "jobs an hour"},
+    {"workload.trace.speed_up", "speed-up of the trace's arrivals"},
 };
 
 std::string WordsOf(const std::string& field) {
@@ -88,15 +89,30 @@ std::vector<size_t> CountsOf(const std::vector<Dimension>& dimensions) {
   return counts;
 }
 
-// Where every size is there once it says which run it is.
-void NameBySize(std::vector<double> devices, Dimension& dimension) {
-  std::vector<std::string> labels;
-  for (const double count : devices) {
-    labels.push_back(Plural(static_cast<int64_t>(count), "device"));
+// Whether each value of the sweep has one number of devices, whatever else is swept over, and no
+// other value has the same.
+bool HasOwnSizes(const SimSweep& sweep, const std::vector<SimOutcome>& outcomes, size_t stride) {
+  std::vector<int64_t> devices(sweep.values.size(), 0);
+  for (size_t run = 0; run < outcomes.size(); ++run) {
+    int64_t& of_value = devices[run / stride % devices.size()];
+    const int64_t count = outcomes[run].result.devices;
+    if (of_value != 0 && of_value != count) return false;
+    of_value = count;
   }
   std::sort(devices.begin(), devices.end());
-  if (std::adjacent_find(devices.begin(), devices.end()) == devices.end()) {
-    dimension.labels = std::move(labels);
+  return std::adjacent_find(devices.begin(), devices.end()) == devices.end();
+}
+
+// Sizes as labels where each belongs to one value; numbers with what they are of.
+void NameSizes(const SimSweep& sweep, bool has_own_sizes, Dimension& dimension) {
+  const bool is_bare_number = sweep.fields.size() == 1 && NumbersOf(sweep).has_value();
+  for (size_t i = 0; i < dimension.labels.size(); ++i) {
+    std::string& label = dimension.labels[i];
+    if (has_own_sizes) {
+      label = Plural(static_cast<int64_t>(dimension.numbers[i]), "device");
+    } else if (is_bare_number) {
+      label = absl::StrCat(ShortWordsOf(dimension.field), " ", label);
+    }
   }
 }
 
@@ -115,8 +131,8 @@ Dimension DimensionOf(const SimSweep& sweep, const std::vector<SimOutcome>& outc
   if (is_size) {
     dimension.kind = DimensionKind::kSize;
     dimension.title = "number of devices";
-    NameBySize(devices, dimension);
     dimension.numbers = std::move(devices);
+    NameSizes(sweep, HasOwnSizes(sweep, outcomes, stride), dimension);
   } else if (dimension.field == "policy") {
     dimension.kind = DimensionKind::kPolicy;
   } else if (const auto numbers = NumbersOf(sweep); numbers.has_value()) {

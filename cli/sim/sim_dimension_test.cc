@@ -55,6 +55,17 @@ TEST(SimDimensionTest, WhereTheDevicesChangeTheyAreTheAxis) {
   EXPECT_EQ(DimensionsOf({twice}, outcomes)[0].labels[1], "b 1") << "64 devices are there twice";
 }
 
+TEST(SimDimensionTest, SizesThatDependOnTwoSweepsNameNoValue) {
+  const std::vector<SimSweep> sweeps = {Sweep("training.pipeline", {"4x4@gpipe", "8x4@gpipe"}),
+                                        Sweep("training.replicas", {"1", "3"})};
+  std::vector<SimOutcome> outcomes = MadeUpOutcomes(sweeps);
+  const int devices[] = {4, 12, 8, 24};
+  for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i].result.devices = devices[i];
+  const std::vector<Dimension> dimensions = DimensionsOf(sweeps, outcomes);
+  EXPECT_EQ(dimensions[0].kind, DimensionKind::kSize);
+  EXPECT_EQ(RunName(dimensions, 3), "8x4@gpipe, replicas 3");
+}
+
 TEST(SimDimensionTest, SeriesAreRunsThatDifferInOneThingOnly) {
   const std::vector<SimSweep> sweeps = {Sweep("policy", {"fifo", "sjf"}), Sweep("seed", {"1"}),
                                         Sweep("workload.jobs_at_start", {"10", "20", "30"})};

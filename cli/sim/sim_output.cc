@@ -1,5 +1,6 @@
 #include "cli/sim/sim_output.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -72,20 +73,53 @@ nlohmann::ordered_json TraceJson(const std::vector<simulator::TraceRows>& files)
   return all;
 }
 
+// What became of the rows of a trace, and the runs that took them so.
+struct SharedRows {
+  std::vector<std::string> lines;
+  std::vector<SimSetting> settings;  // that all those runs have in common
+  size_t runs = 0;
+};
+
+std::vector<std::string> RowLines(const SimOutcome& outcome) {
+  std::vector<std::string> lines;
+  for (const simulator::TraceRows& rows : outcome.trace_rows) {
+    lines.push_back(simulator::RowsText(rows));
+  }
+  return lines;
+}
+
+std::vector<SharedRows> ShareRows(const std::vector<SimOutcome>& outcomes) {
+  std::vector<SharedRows> all;
+  for (const SimOutcome& outcome : outcomes) {
+    std::vector<std::string> lines = RowLines(outcome);
+    if (lines.empty()) continue;
+    auto own = std::find_if(all.begin(), all.end(),
+                            [&](const SharedRows& one) { return one.lines == lines; });
+    if (own == all.end()) {
+      own = all.insert(own, {.lines = std::move(lines), .settings = outcome.settings, .runs = 0});
+    }
+    ++own->runs;
+    std::erase_if(own->settings, [&](const SimSetting& setting) {
+      return std::find(outcome.settings.begin(), outcome.settings.end(), setting) ==
+             outcome.settings.end();
+    });
+  }
+  return all;
+}
+
 }  // namespace
 
-std::string TraceText(const std::vector<SimOutcome>& outcomes) {
-  std::string all;
-  std::string last;
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    std::string text;
-    for (const simulator::TraceRows& rows : outcomes[i].trace_rows) {
-      absl::StrAppend(&text, simulator::RowsText(rows), "\n");
+std::vector<std::string> TraceLines(const std::vector<SimOutcome>& outcomes) {
+  std::vector<std::string> all;
+  const std::vector<SharedRows> shared = ShareRows(outcomes);
+  for (const SharedRows& one : shared) {
+    std::string label;
+    if (one.runs < outcomes.size()) {
+      label = one.settings.empty() ? Plural(static_cast<int64_t>(one.runs), "run")
+                                   : absl::StrJoin(one.settings, " ", absl::PairFormatter("="));
+      absl::StrAppend(&label, ": ");
     }
-    if (text == last) continue;
-    const std::string settings = absl::StrJoin(outcomes[i].settings, " ", absl::PairFormatter("="));
-    absl::StrAppend(&all, i > 0 ? absl::StrCat(settings, ": ") : "", text);
-    last = std::move(text);
+    for (const std::string& line : one.lines) all.push_back(absl::StrCat(label, line));
   }
   return all;
 }

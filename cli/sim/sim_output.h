@@ -19,9 +19,9 @@ inline constexpr BubbleClass kSimClasses[] = {BubbleClass::kHead, BubbleClass::k
 
 // One row a run. Settings that are swept over come first.
 std::string SimTable(const std::vector<SimOutcome>& outcomes, size_t width);
-// A line for each file of the runs' traces: what was read, used and skipped, and why. Runs of which
-// that is the same share theirs.
-std::string TraceText(const std::vector<SimOutcome>& outcomes);
+// For each file of the runs' traces: what was read, used and skipped, and why. Runs of which that
+// is the same share theirs; if not all do, what they have in common stands in front.
+std::vector<std::string> TraceLines(const std::vector<SimOutcome>& outcomes);
 // {"runs": [{"settings": {...}, "policy": ..., "seed": ..., "gain": ..., ...}]}; shares are numbers
 // from 0 to 1, times seconds.
 std::string SimJson(const v1::Scenario& scenario, const std::vector<SimOutcome>& outcomes);

@@ -19,6 +19,7 @@
 #include "cli/report/markup.h"
 #include "cli/report/page_parts.h"
 #include "cli/sim/sim_dimension.h"
+#include "cli/sim/sim_output.h"
 #include "common/status.h"
 
 namespace pipefill {
@@ -211,18 +212,36 @@ void AddFields(const google::protobuf::Message& message, const std::string& pref
   }
 }
 
-std::string ScenarioSection(const SimPageParts& parts) {
+// Empty without a trace.
+std::string TraceSection(const std::vector<SimOutcome>& outcomes) {
+  const std::vector<std::string> lines = TraceLines(outcomes);
+  if (lines.empty()) return "";
+  std::string out = "<section><h2>Rows of the trace</h2>\n<ul>\n";
+  for (const std::string& line : lines) {
+    absl::StrAppend(&out, "<li>", EscapeMarkup(line), "</li>\n");
+  }
+  return absl::StrCat(out, "</ul></section>\n");
+}
+
+// Fields at their default are no rows of their own; swept over, they are.
+std::vector<std::pair<std::string, std::string>> ScenarioRows(const SimPageParts& parts) {
   std::vector<std::pair<std::string, std::string>> rows;
   AddFields(parts.scenario, "", rows);
+  for (const SimSetting& setting : parts.outcomes.front().settings) {
+    auto row = std::find_if(rows.begin(), rows.end(),
+                            [&](const auto& one) { return one.first == setting.first; });
+    if (row == rows.end()) row = rows.insert(row, {setting.first, ""});
+    row->second = "swept over";
+  }
+  return rows;
+}
+
+std::string ScenarioSection(const SimPageParts& parts) {
   std::string out = absl::StrCat(
       "<section class=\"tables\"><h2>Scenario</h2>\n<p class=\"note\">The same figures again: ",
       "<code>", EscapeMarkup(parts.replay), "</code></p>\n", TableHead({"field", "value"}, 2));
-  const std::vector<SimSetting>& swept = parts.outcomes.front().settings;
-  for (auto& [path, value] : rows) {
-    const bool is_swept = std::any_of(
-        swept.begin(), swept.end(), [&path = path](const auto& one) { return one.first == path; });
-    absl::StrAppend(&out, "<tr>", TextCell(path), TextCell(is_swept ? "swept over" : value),
-                    "</tr>\n");
+  for (const auto& [path, value] : ScenarioRows(parts)) {
+    absl::StrAppend(&out, "<tr>", TextCell(path), TextCell(value), "</tr>\n");
   }
   return absl::StrCat(out, "</tbody></table></section>\n");
 }
@@ -250,7 +269,8 @@ std::string SimPage(const SimPageParts& parts) {
        .about = absl::StrCat("pipefill sim: ", parts.scenario.about()),
        .style = kStyle,
        .sections = absl::StrCat(HeadlineSection(parts), PictureSections(parts.pictures),
-                                FigureSection(parts.outcomes), ScenarioSection(parts))});
+                                FigureSection(parts.outcomes), TraceSection(parts.outcomes),
+                                ScenarioSection(parts))});
 }
 
 }  // namespace pipefill

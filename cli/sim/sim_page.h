@@ -1,4 +1,5 @@
-// Simulated runs as one HTML page: headline figures, pictures, all figures, and what was simulated.
+// Simulated runs as one HTML page: headline figures, pictures, all figures, what became of
+// the rows of a trace, and what was simulated.
 //
 // Pure.
 #ifndef CLI_SIM_SIM_PAGE_H_

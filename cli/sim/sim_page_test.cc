@@ -123,6 +123,40 @@ TEST(SimPicturesTest, WhereNoJobIsDoneThereAreNoTimes) {
   EXPECT_FALSE(names.contains("completion-times"));
 }
 
+TEST(SimPicturesTest, ASweepThatBeginsAtZeroHasALinearAxis) {
+  const SimSweep sweep = Sweep("training.jitter", {"0", "0.01", "0.1"});
+  const std::string svg = SvgOf(Pictures({sweep}, MadeUpOutcomes({sweep})), "gain-by-jitter");
+  EXPECT_TRUE(absl::StrContains(svg, ">0</text>")) << svg;
+  EXPECT_TRUE(absl::StrContains(svg, ">0.1</text>"));
+}
+
+TEST(SimPicturesTest, RunsInWhichNoJobIsDoneHaveNoTime) {
+  const std::vector<SimSweep> sweeps = {Sweep("policy", {"fifo", "sjf"}),
+                                        Sweep("workload.jobs_per_hour", {"10", "20", "30"})};
+  std::vector<SimOutcome> outcomes = MadeUpOutcomes(sweeps);
+  for (SimOutcome& outcome : outcomes) outcome.result.jobs_completed = 10;
+  for (const size_t i : {0U, 3U, 4U, 5U}) {
+    outcomes[i].result.jobs_completed = 0;
+    outcomes[i].result.completion_mean_s = 0;
+    outcomes[i].result.last_end_s = 0;
+  }
+  const std::vector<SimPicture> pictures = Pictures(sweeps, outcomes);
+  for (const char* name : {"completion-by-policy", "completion-by-jobs_per_hour",
+                           "last-end-by-policy", "last-end-by-jobs_per_hour"}) {
+    const std::string svg = SvgOf(pictures, name);
+    EXPECT_TRUE(absl::StrContains(svg, "10 of 12 jobs done")) << name;
+    EXPECT_FALSE(absl::StrContains(svg, "; 0 of 12 jobs done")) << name;
+  }
+}
+
+TEST(SimPicturesTest, FasterTracesAreMoreLoad) {
+  const SimSweep sweep = Sweep("workload.trace.speed_up", {"1", "2"});
+  const std::vector<SimPicture> pictures = Pictures({sweep}, MadeUpOutcomes({sweep}));
+  EXPECT_TRUE(NamesOf(pictures).contains("completion-by-speed_up"));
+  EXPECT_TRUE(absl::StrContains(SvgOf(pictures, "gain-by-speed_up"),
+                                ">speed-up of the trace&#39;s arrivals</text>"));
+}
+
 std::string PageOf(const v1::Scenario& scenario) {
   const std::vector<SimOutcome> outcomes = {MadeUpOutcome()};
   return SimPage({.scenario = scenario,
@@ -142,6 +176,31 @@ TEST(SimPageTest, SaysWhatWasSimulatedAndHowToSeeItAgain) {
                            "<td>workload.classes[0].unit</td><td>5ms</td>"}) {
     EXPECT_TRUE(absl::StrContains(page, text)) << text;
   }
+}
+
+TEST(SimPageTest, WhatIsSweptOverIsThereAlsoWhereTheScenarioDoesNotSayIt) {
+  const SimSweep sweep = Sweep("training.jitter", {"0", "0.1"});
+  const std::vector<SimOutcome> outcomes = MadeUpOutcomes({sweep});
+  const std::string page =
+      SimPage({.scenario = v1::Scenario(), .outcomes = outcomes, .pictures = {}, .replay = ""});
+  EXPECT_TRUE(absl::StrContains(page, "<td>training.jitter</td><td>swept over</td>"));
+}
+
+TEST(SimPageTest, SaysWhatBecameOfTheRowsOfATrace) {
+  const SimSweep sweep = Sweep("workload.trace.gpus_max", {"1", "8"});
+  std::vector<SimOutcome> outcomes = MadeUpOutcomes({sweep});
+  const auto page_of = [&outcomes] {
+    return SimPage(
+        {.scenario = v1::Scenario(), .outcomes = outcomes, .pictures = {}, .replay = ""});
+  };
+  EXPECT_FALSE(absl::StrContains(page_of(), "Rows of the trace"));
+  for (SimOutcome& outcome : outcomes) {
+    outcome.trace_rows = {{.source = "<a>.csv", .rows = 7}};
+  }
+  EXPECT_TRUE(absl::StrContains(page_of(), "<li>&lt;a&gt;.csv: 7 rows, 7 used</li>"));
+  outcomes[0].trace_rows[0].Skip(simulator::SkipReason::kTooManyGpus, 0);
+  EXPECT_TRUE(absl::StrContains(
+      page_of(), "<li>workload.trace.gpus_max=8: &lt;a&gt;.csv: 7 rows, 7 used</li>"));
 }
 
 TEST(SimPageTest, OfPicturesOfAKindTheFirstIsOpen) {

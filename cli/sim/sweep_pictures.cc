@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/output.h"
+#include "cli/report/chart_axis.h"
 #include "cli/report/chart_svg.h"
 #include "cli/report/markup.h"
 #include "cli/sim/sim_picture.h"
@@ -38,7 +40,8 @@ std::string TimesText(const std::string& label, const SimOutcome& outcome) {
                       FormatCount(result.jobs_submitted), " jobs done");
 }
 
-using Measure = std::function<double(const SimOutcome&)>;
+// nullopt: the run has no such figure.
+using Measure = std::function<std::optional<double>(const SimOutcome&)>;
 
 double GainPercent(const SimOutcome& outcome) { return outcome.result.gain * 100; }
 double BusyPercent(const SimOutcome& outcome) { return (1 - outcome.result.bubble_share) * 100; }
@@ -46,21 +49,25 @@ double UsePercent(const SimOutcome& outcome) {
   return BusyPercent(outcome) * (1 + outcome.result.gain);
 }
 
-// A time of a run, in hours.
+std::optional<double> Hours(const SimOutcome& outcome, double seconds) {
+  return outcome.result.jobs_completed > 0 ? std::optional(seconds / kHourS) : std::nullopt;
+}
+
+// A time of a run, in hours; of one in which no job was done, none.
 struct TimeMeasure {
   const char* name;
   const char* title;
   const char* note;
-  double (*hours)(const SimOutcome& outcome);
+  std::optional<double> (*hours)(const SimOutcome& outcome);
 };
 
 constexpr TimeMeasure kTimeMeasures[] = {
     {"completion", "Mean completion time", "From submission to the end of a job.",
-     [](const SimOutcome& outcome) { return outcome.result.completion_mean_s / kHourS; }},
+     [](const SimOutcome& outcome) { return Hours(outcome, outcome.result.completion_mean_s); }},
     {"last-end", "Last end",
      "From the beginning to the end of the last job: the makespan, if all jobs were there at the "
      "start.",
-     [](const SimOutcome& outcome) { return outcome.result.last_end_s / kHourS; }}};
+     [](const SimOutcome& outcome) { return Hours(outcome, outcome.result.last_end_s); }}};
 
 bool HaveCompletions(const std::vector<SimOutcome>& outcomes) {
   return std::any_of(outcomes.begin(), outcomes.end(),
@@ -72,7 +79,13 @@ std::string UnfinishedNote(const std::vector<SimOutcome>& outcomes) {
     return outcome.result.jobs_completed == outcome.result.jobs_submitted;
   });
   if (is_all) return "";
-  return " Not all jobs were done when the simulation ended; the figures are of those that were.";
+  return " Not all jobs were done when the simulation ended; the figures are of those that were. "
+         "Runs in which none was done are left out.";
+}
+
+std::optional<ChartBar> BarOf(std::optional<double> value, std::string text) {
+  if (!value.has_value()) return std::nullopt;
+  return ChartBar{*value, std::move(text)};
 }
 
 // Draws along one dimension.
@@ -159,25 +172,25 @@ class Along {
   LineChart Lines(const Measure& measure, PointText text) const {
     LineChart chart{.title = "", .x_title = dimension_.title, .y_title = "", .lines = {}};
     if (IsBubbleLength()) chart.x_title = "mean length of the bubbles offered, ms";
-    double low = 0;
-    double high = 0;
+    ValueRange range;
     for (const RunSeries& series : series_) {
       ChartLine line{.name = series.name, .points = {}};
       for (size_t i = 0; i < series.runs.size(); ++i) {
         const SimOutcome& outcome = outcomes_[series.runs[i]];
+        const std::optional<double> y = measure(outcome);
+        if (!y.has_value()) continue;
         const double x = X(series, i);
-        low = low == 0 ? x : std::min(low, x);
-        high = std::max(high, x);
-        line.points.push_back({x, measure(outcome), text(LabelOf(series, i), outcome)});
+        range.Add(x);
+        line.points.push_back({x, *y, text(LabelOf(series, i), outcome)});
         if (!IsBubbleLength()) chart.x_ticks.push_back({x, AxisNumber(x)});
       }
       std::sort(line.points.begin(), line.points.end(),
                 [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-      chart.lines.push_back(std::move(line));
+      if (!line.points.empty()) chart.lines.push_back(std::move(line));
     }
     std::sort(chart.x_ticks.begin(), chart.x_ticks.end(),
               [](const AxisTick& a, const AxisTick& b) { return a.value < b.value; });
-    chart.is_x_logarithmic = low > 0 && high >= kLogarithmicFrom * low;
+    chart.is_x_logarithmic = range.IsForLogarithm(kLogarithmicFrom);
     return chart;
   }
 
@@ -256,7 +269,7 @@ class Along {
     BarSeries bars{.name = name, .bars = {}};
     for (size_t i = 0; i < series.runs.size(); ++i) {
       const SimOutcome& outcome = outcomes_[series.runs[i]];
-      bars.bars.push_back(ChartBar{measure(outcome), FiguresText(dimension_.labels[i], outcome)});
+      bars.bars.push_back(BarOf(measure(outcome), FiguresText(dimension_.labels[i], outcome)));
     }
     return bars;
   }
@@ -274,6 +287,11 @@ class Along {
   const std::vector<RunSeries> series_;
 };
 
+// How many jobs come in how much time.
+bool IsLoad(const std::string& field) {
+  return absl::StartsWith(field, "workload.jobs") || field == "workload.trace.speed_up";
+}
+
 // By policy; and by what else is swept over, if anything is.
 SimPicture PolicyBars(const std::vector<Dimension>& dimensions, size_t policy,
                       const std::vector<SimOutcome>& outcomes, const TimeMeasure& measure) {
@@ -284,7 +302,7 @@ SimPicture PolicyBars(const std::vector<Dimension>& dimensions, size_t policy,
                  .groups = {},
                  .series = {}};
   const auto bar_of = [&](size_t run, const std::string& label) {
-    return ChartBar{measure.hours(outcomes[run]), TimesText(label, outcomes[run])};
+    return BarOf(measure.hours(outcomes[run]), TimesText(label, outcomes[run]));
   };
   if (others.size() == 1) {
     chart.groups = policies;
@@ -325,8 +343,8 @@ std::vector<SimPicture> SweepPictures(const std::vector<Dimension>& dimensions,
   for (size_t d = 0; d < dimensions.size(); ++d) {
     const Along along(dimensions, d, outcomes);
     std::vector<SimPicture> own = along.Draw();
-    const bool is_load = dimensions[d].kind == DimensionKind::kNumber &&
-                         absl::StartsWith(dimensions[d].field, "workload.jobs");
+    const bool is_load =
+        dimensions[d].kind == DimensionKind::kNumber && IsLoad(dimensions[d].field);
     if (is_load && HaveCompletions(outcomes)) {
       for (const TimeMeasure& measure : kTimeMeasures) own.push_back(along.Times(measure));
     }

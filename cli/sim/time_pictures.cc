@@ -83,7 +83,9 @@ const simulator::JobClass& CommonClass(const SimOutcome& outcome) {
                            });
 }
 
-absl::StatusOr<SimPicture> CyclePicture(const std::string& name, const SimOutcome& outcome) {
+// The `number`th one.
+absl::StatusOr<SimPicture> CyclePicture(const std::string& name, const SimOutcome& outcome,
+                                        size_t number) {
   const simulator::JobClass& job_class = CommonClass(outcome);
   ASSIGN_OR_RETURN(const FilledCycle cycle, simulator::FillOneCycle(outcome.training, job_class));
   Timeline timeline;
@@ -101,7 +103,8 @@ absl::StatusOr<SimPicture> CyclePicture(const std::string& name, const SimOutcom
                                     .shows_stages = false,
                                     .row_height = 22,
                                     .row_gap = 5,
-                                    .shows_lengths = true}),
+                                    .shows_lengths = true,
+                                    .hatch_id = absl::StrCat("idle-", number)}),
       .note = absl::StrCat("Each row is a stage; every device of it has the same bubbles. The ",
                            "coloured part of a bubble is the window that units of ", job_class.name,
                            " fill."),
@@ -174,7 +177,7 @@ absl::StatusOr<std::vector<SimPicture>> TimePictures(const std::vector<Dimension
     if (std::find(drawn.begin(), drawn.end(), training) != drawn.end()) continue;
     drawn.push_back(training);
     const std::string name = training.empty() ? "" : RunName(dimensions, i);
-    ASSIGN_OR_RETURN(SimPicture picture, CyclePicture(name, outcomes[i]));
+    ASSIGN_OR_RETURN(SimPicture picture, CyclePicture(name, outcomes[i], drawn.size()));
     pictures.push_back(std::move(picture));
   }
   for (size_t i = 0; i < std::min(outcomes.size(), kSimRunsDrawn); ++i) {

@@ -243,9 +243,11 @@ absl::StatusOr<ClusterResult> RunCluster(const ClusterRun& run, const Policy& po
   }
   if (run.horizon > kHorizonMax) return absl::InvalidArgumentError("horizon: at most ten years");
   const double jobs = static_cast<double>(run.workload.jobs_at_start) +
+                      static_cast<double>(run.workload.given.size()) +
                       run.workload.jobs_per_hour * absl::FDivDuration(run.horizon, absl::Hours(1));
   if (!(jobs <= static_cast<double>(kJobsMax))) {
-    return absl::InvalidArgumentError("jobs_at_start and jobs_per_hour: more than 1,000,000 jobs");
+    return absl::InvalidArgumentError(
+        "jobs_at_start, jobs_per_hour and trace: more than 1,000,000 jobs");
   }
   const absl::StatusOr<LearnedTraining> training = LearnTraining(run.training);
   if (!training.ok()) return training.status();

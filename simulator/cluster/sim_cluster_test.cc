@@ -167,6 +167,14 @@ TEST(SimClusterTest, RunsThatMakeNoSenseAreRefusedInOneLine) {
   EXPECT_EQ(RunOf(scenario).status().message().substr(0, 17), "training.forward:");
 }
 
+TEST(SimClusterTest, JobsOfATraceCountAsOthersDo) {
+  v1::Scenario scenario = Read("trace_mix");
+  ClusterRun run = *RunOf(scenario, ReadOf);
+  run.workload.jobs_at_start = 1'000'000;
+  EXPECT_EQ(RunCluster(run, FifoPolicy()).status().message(),
+            "jobs_at_start, jobs_per_hour and trace: more than 1,000,000 jobs");
+}
+
 TEST(SimClusterTest, OneTraceAndSeedIsOneRun) {
   v1::Scenario scenario = Read("trace_mix");
   const ClusterResult first = Simulate(scenario, FifoPolicy());

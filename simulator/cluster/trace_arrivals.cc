@@ -70,7 +70,7 @@ absl::Status AddTraceArrivals(const Trace& trace, const TraceRules& rules, Workl
       continue;
     }
     if (workload.given.size() == kTraceArrivalsMax) {
-      return absl::InvalidArgumentError(
+      return absl::ResourceExhaustedError(
           absl::StrCat(rows.source, ": more than ", kTraceArrivalsMax,
                        " of its jobs arrive; set horizon or device_hours_max lower"));
     }

@@ -39,8 +39,8 @@ struct TraceRules {
   uint64_t seed = 1;
 };
 
-// Sets `given` and `trace_rows`. InvalidArgument, in one line, if none of the trace's jobs is used,
-// or too many. REQUIRES: CheckWorkload accepts the workload.
+// Sets `given` and `trace_rows`. In one line: InvalidArgument if none of the trace's jobs is used,
+// ResourceExhausted beyond kTraceArrivalsMax. REQUIRES: CheckWorkload accepts the workload.
 absl::Status AddTraceArrivals(const Trace& trace, const TraceRules& rules, Workload& workload);
 
 }  // namespace pipefill::simulator

@@ -128,6 +128,14 @@ TEST_F(TraceArrivalsTest, ATraceOfWhichNothingIsLeftIsRefused) {
             "left");
 }
 
+TEST_F(TraceArrivalsTest, MoreJobsThanASimulationHoldsAreRefused) {
+  const Trace trace = TraceWith(std::vector<TraceJob>(kTraceArrivalsMax + 1, JobOf(0, 1)));
+  const absl::Status status = AddTraceArrivals(trace, RulesOf(), workload_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "t: more than 1000000 of its jobs arrive; set horizon or device_hours_max lower");
+}
+
 TEST_F(TraceArrivalsTest, GivenArrivalsLieBetweenThoseThatAreDrawn) {
   Add(TraceWith({JobOf(0, 1), JobOf(5, 1), JobOf(9, 1)}), RulesOf());
   workload_.jobs_at_start = 2;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "absl/strings/ascii.h"
@@ -76,7 +78,40 @@ std::optional<absl::TimeZone> ZoneOf(absl::string_view text, absl::TimeZone othe
   return absl::FixedTimeZone(sign * (*hours * 3600 + *minutes * 60));
 }
 
+// Bytes of the character of UTF-8 that `text` begins with; 0: it begins with none.
+size_t CharacterBytes(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  // 0xC0, 0xC1: longer than need be; beyond 0xF4: no such character.
+  const size_t size = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  if (size == 0 || text.size() < size) return 0;
+  for (size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool is_too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool is_surrogate = first == 0xED && byte(1) >= 0xA0;
+  const bool is_too_large = first == 0xF4 && byte(1) >= 0x90;
+  return is_too_long || is_surrogate || is_too_large ? 0 : size;
+}
+
 }  // namespace
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    uint64_t eight = 0;
+    while (text.size() >= sizeof(eight)) {  // most are plain
+      std::memcpy(&eight, text.data(), sizeof(eight));
+      if ((eight & 0x8080808080808080U) != 0) break;
+      text.remove_prefix(sizeof(eight));
+    }
+    if (text.empty()) return true;
+    const size_t size = CharacterBytes(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
 
 bool IsMissing(absl::string_view field) {
   if (field.empty() || field == "-1") return true;

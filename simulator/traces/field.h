@@ -10,6 +10,9 @@
 
 namespace pipefill::simulator {
 
+// Anything else cannot be a name of a tenant, nor be printed.
+bool IsUtf8(absl::string_view text);
+
 // "", "-", "-1", "None", "null", "NaN", "NA", "N/A", "Unknown", in any case.
 bool IsMissing(absl::string_view field);
 

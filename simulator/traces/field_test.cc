@@ -15,6 +15,17 @@ TEST(FieldTest, NothingIsWrittenInManyWays) {
   for (const char* text : {"0", "-2", "nobody", "Unknowns", "1"}) EXPECT_FALSE(IsMissing(text));
 }
 
+TEST(FieldTest, TextIsWhatProtobufTakes) {
+  for (const char* text : {"", "ann", "a longer name of a user", "M\xC3\xBCller", "\xE0\xA0\x80",
+                           "\xED\x9F\xBF", "\xF0\x90\x80\x80 and \xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  for (const char* text : {"M\xFCller", "only at the end \xC3", "\xC0\xAF", "\xE0\x9F\xBF",
+                           "\xED\xA0\x80", "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\x80"}) {
+    EXPECT_FALSE(IsUtf8(text)) << text;
+  }
+}
+
 TEST(FieldTest, NumbersThatAreNoneAreBroken) {
   EXPECT_EQ(ParseNumber("1739162.5").value, 1739162.5);
   EXPECT_EQ(ParseNumber("-300").value, -300);

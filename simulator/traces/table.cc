@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "simulator/traces/field.h"
 
 namespace pipefill::simulator {
 namespace {
@@ -53,7 +54,7 @@ absl::Status Table::ReadTitles() {
   }
   names_ = layout_.names;
   is_first_row_read_ = true;
-  if (fields_.size() == names_.size()) return absl::OkStatus();
+  if (HasAllFields()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       source_, ":", lines_.number(), ": ", fields_.size(), " columns where there are ",
       names_.size(), " (", absl::StrJoin(names_, ", "), "); give that table, or a line of titles"));
@@ -91,13 +92,19 @@ bool Table::Next() {
   absl::string_view line;
   if (!NextLine(&line)) return false;
   Split(line);
-  is_broken_ = is_broken_ || fields_.size() < names_.size();
+  is_broken_ = is_broken_ || !HasAllFields();
   return true;
+}
+
+bool Table::HasAllFields() const {
+  if (fields_.size() == names_.size()) return true;
+  // A separator may end each row.
+  return fields_.size() == names_.size() + 1 && fields_.back().empty();
 }
 
 void Table::Split(absl::string_view line) {
   fields_.clear();
-  is_broken_ = false;
+  is_broken_ = !IsUtf8(line);
   if (separator_ == ' ') {
     while (true) {
       line = absl::StripLeadingAsciiWhitespace(line);
@@ -137,7 +144,7 @@ void Table::SplitQuoted(absl::string_view line) {
     }
   }
   end_field();
-  is_broken_ = is_quoted;
+  is_broken_ = is_broken_ || is_quoted;
 }
 
 }  // namespace pipefill::simulator

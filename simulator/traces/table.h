@@ -47,7 +47,8 @@ class Table {
   absl::string_view field(size_t column) const {
     return column < fields_.size() ? fields_[column] : absl::string_view();
   }
-  // Fewer fields than columns, or a quote without its second.
+  // Fewer fields than columns, or more, an empty one at the end aside; a quote without its second;
+  // or bytes that are not UTF-8.
   bool is_broken() const { return is_broken_; }
   int64_t line() const { return lines_.number(); }
   const absl::Status& status() const { return lines_.status(); }
@@ -57,6 +58,7 @@ class Table {
 
   absl::Status ReadTitles();
   bool NextLine(absl::string_view* line);
+  bool HasAllFields() const;
   void Split(absl::string_view line);
   void SplitQuoted(absl::string_view line);
 

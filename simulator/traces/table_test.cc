@@ -36,9 +36,23 @@ using Rows = std::vector<std::string>;
 
 TEST(TableTest, FieldsComeWithoutBlanksQuotesAndEndsOfLines) {
   EXPECT_EQ(RowsOf("\xEF\xBB\xBF"
-                   "a,b\r\n 1 ,\"x, \"\"y\"\"\"\r\n\r\n2,\n3,4,5\n6,7",
+                   "a,b\r\n 1 ,\"x, \"\"y\"\"\"\r\n\r\n2,\n6,7",
                    {}),
-            (Rows{"2: 1|x, \"y\"", "4: 2|", "5: 3|4", "6: 6|7"}));
+            (Rows{"2: 1|x, \"y\"", "4: 2|", "5: 6|7"}));
+}
+
+TEST(TableTest, RowsThatAreTooLongAreBrokenUnlessASeparatorEndsThem) {
+  EXPECT_EQ(RowsOf("a,b\n1,2,\n1,2,3\n1,2,,\n1,2\n", {}),
+            (Rows{"2: 1|2", "!3: 1|2", "!4: 1|2", "5: 1|2"}));
+  const TableLayout layout{.names = {"a", "b"}};
+  EXPECT_EQ(RowsOf("1,2,\n3,4,\n", layout), (Rows{"1: 1|2", "2: 3|4"}));
+}
+
+TEST(TableTest, RowsThatAreNoUtf8AreBroken) {
+  EXPECT_EQ(RowsOf("a,b\n1,M\xFCller\n2,M\xC3\xBCller\n3,\"\xFC\"\n", {}),
+            (Rows{"!2: 1|M\xFCller", "3: 2|M\xC3\xBCller", "!4: 3|\xFC"}));
+  const TableLayout layout{.names = {"a", "b"}};
+  EXPECT_EQ(RowsOf("1,M\xFCller\n3,4\n", layout), (Rows{"!1: 1|M\xFCller", "2: 3|4"}));
 }
 
 TEST(TableTest, RowsThatAreTooShortOrOpenAreBroken) {
