@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "cli/waiting_text.h"
 #include "cli/words.h"
-#include "scheduler/core/plan_limits.h"
+#include "common/plan_stages.h"
 
 namespace pipefill {
 namespace {
@@ -113,7 +113,7 @@ std::string LeftOutText(const v1::PlanJobResponse& plan, bool wants_all) {
   const std::string more = absl::StrCat(Plural(left_out, "stage"), " more");
   if (wants_all) return absl::StrCat(more, ", beyond those that a plan looks at\n");
   const int64_t shown_by_all =
-      std::clamp<int64_t>(scheduler::kPlanStagesMax - plan.candidates_size(), 0, left_out);
+      std::clamp<int64_t>(kPlanStagesMax - plan.candidates_size(), 0, left_out);
   if (shown_by_all == left_out) return absl::StrCat(more, "; --all shows them\n");
   return absl::StrCat(more, "; --all shows ", FormatCount(shown_by_all), " of them\n");
 }

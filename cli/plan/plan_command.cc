@@ -26,11 +26,11 @@
 #include "cli/share.h"
 #include "common/config.h"
 #include "common/files.h"
+#include "common/plan_stages.h"
 #include "common/quantity.h"
 #include "common/status.h"
 #include "proto/profile.pb.h"
 #include "scheduler/convert/profile.h"
-#include "scheduler/core/plan_limits.h"
 
 namespace pipefill {
 namespace {
@@ -170,7 +170,7 @@ absl::StatusOr<ExitCode> RunLivePlan(const PlanOptions& options, CommandContext&
   }
   v1::PlanJobRequest request;
   ASSIGN_OR_RETURN(*request.mutable_spec(), ReadJob(options, context));
-  if (options.wants_all) request.set_candidates_max(scheduler::kPlanStagesMax);
+  if (options.wants_all) request.set_candidates_max(kPlanStagesMax);
   ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerClient> client,
                    context.connect(context.scheduler));
   ASSIGN_OR_RETURN(const v1::PlanJobResponse plan, client->PlanJob(request));

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/command_line.h"
 #include "cli/testing/command_fixture.h"
+#include "common/plan_stages.h"
 
 namespace pipefill {
 namespace {
@@ -206,7 +207,7 @@ TEST_F(LivePlanTest, ProfileSamplesAndAllGoOverTheJobFile) {
   const v1::PlanJobRequest& asked = scheduler.planned.at(0);
   EXPECT_EQ(asked.spec().profile().configurations(0).name(), "other");
   EXPECT_EQ(asked.spec().profile().samples_total(), 77);
-  EXPECT_EQ(asked.candidates_max(), 256);
+  EXPECT_EQ(asked.candidates_max(), kPlanStagesMax);
 }
 
 TEST_F(LivePlanTest, AJobThatWouldWaitIsExplainedAsWhyDoes) {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/plan_stages.h"
 #include "planner/planner.h"
 #include "planner/policies/fifo.h"
-#include "scheduler/core/plan_limits.h"
 #include "scheduler/testing/builders.h"
 
 namespace pipefill::scheduler {
@@ -391,7 +391,7 @@ TEST_F(JobPlanTest, ATenantThatHasAllItMayHaveIsTheReason) {
   const absl::StatusOr<JobPlan> plan = Planner().Make(view, {ProfiledSpec()}, TimeAt(0));
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->device, std::nullopt);
-  EXPECT_THAT(plan->detail.rule, HasSubstr("tenant default"));
+  EXPECT_THAT(plan->detail.rule, HasSubstr("its tenant, default, has 2 of 2 tasks"));
 }
 
 TEST_F(JobPlanTest, APlaceThatIsKeptForAnotherJobIsNotFree) {

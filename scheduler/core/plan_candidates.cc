@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/plan_stages.h"
 #include "planner/feasibility.h"
 #include "planner/planner.h"
 #include "scheduler/core/explain.h"
-#include "scheduler/core/plan_limits.h"
 #include "scheduler/core/planner_input.h"
 
 namespace pipefill::scheduler {

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/loop.h"
 #include "common/owner_thread.h"
+#include "common/plan_stages.h"
 #include "common/retry_after.h"
 #include "planner/policies/fifo.h"
 #include "proto/scheduler.grpc.pb.h"

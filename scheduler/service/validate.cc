@@ -10,12 +10,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/plan_stages.h"
 #include "common/quantity.h"
 #include "common/status.h"
 #include "common/variable_name.h"
 #include "scheduler/convert/convert.h"
 #include "scheduler/core/labels.h"
-#include "scheduler/core/plan_limits.h"
 
 namespace pipefill::scheduler {
 namespace {
