@@ -5,6 +5,9 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -138,6 +141,20 @@ absl::StatusOr<Listening> Listen(const Settings& settings, grpc::Service* users,
   return listening;
 }
 
+// Makes the policy again and again, from what its scripts say now: they may be changed later.
+scheduler::JobPlanner::PolicyMaker MakerOf(const std::string& name) {
+  std::map<std::string, std::string> scripts;
+  MakePolicyByName(name, [&](const std::string& file) -> absl::StatusOr<std::string> {
+    ASSIGN_OR_RETURN(scripts[file], ReadFile(file));
+    return scripts[file];
+  }).value();
+  return [name, scripts] {
+    return *MakePolicyByName(name, [&](const std::string& file) -> absl::StatusOr<std::string> {
+      return scripts.at(file);
+    });
+  };
+}
+
 }  // namespace
 
 // In the order in which they are made; each uses only what stands before it.
@@ -152,8 +169,7 @@ struct Server::Parts {
         fallback(*MakePolicyByName(settings.fallback_policy, ReadFile)),
         planner({.tenants = settings.tenants,
                  .heard_within = settings.agent_lost_after - settings.agent_lease},
-                *MakePolicyByName(settings.policy, ReadFile),
-                *MakePolicyByName(settings.fallback_policy, ReadFile)),
+                MakerOf(settings.policy), MakerOf(settings.fallback_policy)),
         events(EventLoop::Create()),
         edge(EventLoop::Create()),
         snapshot_thread(snapshots),

@@ -11,7 +11,8 @@ OURS = ("agent", "cli", "client", "common", "examples", "planner", "proto", "sch
 DAEMONS = ("agent/", "scheduler/")
 PURE_COMMON = ("common/check.h", "common/ids.h", "common/instant.h")
 # What other pure code may use too.
-PURE_VALUES = PURE_COMMON + ("common/median.h", "common/status.h", "common/quantity.h")
+PURE_VALUES = PURE_COMMON + ("common/median.h", "common/plan_stages.h", "common/status.h",
+                             "common/quantity.h")
 
 # Start of the includer's path -> starts of what it may include of ours, besides its own folder. The
 # longest start that fits counts. A folder's tests may include its testing/ folder and common/.

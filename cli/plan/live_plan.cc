@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/waiting_text.h"
 #include "cli/words.h"
+#include "common/plan_stages.h"
 
 namespace pipefill {
 namespace {
@@ -106,19 +107,38 @@ std::string CandidateTable(const v1::PlanJobResponse& plan, absl::Time now, size
   return table.is_empty() ? "" : absl::StrCat("\n", table.Text(width));
 }
 
+std::string LeftOutText(const v1::PlanJobResponse& plan, bool wants_all) {
+  const int64_t left_out = plan.candidates_left_out();
+  if (left_out == 0) return "";
+  const std::string more = absl::StrCat(Plural(left_out, "stage"), " more");
+  if (wants_all) return absl::StrCat(more, ", beyond those that a plan looks at\n");
+  const int64_t shown_by_all =
+      std::clamp<int64_t>(kPlanStagesMax - plan.candidates_size(), 0, left_out);
+  if (shown_by_all == left_out) return absl::StrCat(more, "; --all shows them\n");
+  return absl::StrCat(more, "; --all shows ", FormatCount(shown_by_all), " of them\n");
+}
+
+// Of a job that waits no rate may be known, for a reason that is the same in all stages.
+std::string RateNotes(const v1::PlanJobResponse& plan) {
+  const auto has_rate = [](const v1::PlanCandidate& candidate) {
+    return candidate.forecast().rate() > 0;
+  };
+  Facts facts;
+  if (std::none_of(plan.candidates().begin(), plan.candidates().end(), has_rate) &&
+      plan.candidates_size() > 0) {
+    facts.AddProse("no rate", plan.candidates(0).forecast().text());
+  }
+  return facts.Text();
+}
+
 // Why stages cannot take it now, and how many are not shown.
-std::string CandidateNotes(const v1::PlanJobResponse& plan) {
+std::string CandidateNotes(const v1::PlanJobResponse& plan, bool wants_all) {
   Facts facts;
   for (const v1::PlanCandidate& candidate : plan.candidates()) {
     facts.AddProse(absl::StrCat(OneLine(candidate.main_job()), " ", candidate.stage()),
                    candidate.text());
   }
-  std::string text = facts.Text();
-  if (plan.candidates_left_out() > 0) {
-    absl::StrAppend(&text, Plural(plan.candidates_left_out(), "stage"),
-                    " more; --all shows them\n");
-  }
-  return text;
+  return absl::StrCat(facts.Text(), LeftOutText(plan, wants_all));
 }
 
 Json CandidateJson(const v1::PlanCandidate& candidate) {
@@ -145,11 +165,13 @@ Json CandidateJson(const v1::PlanCandidate& candidate) {
 
 }  // namespace
 
-std::string LivePlanText(const v1::PlanJobResponse& plan, absl::Time now, size_t width) {
+std::string LivePlanText(const v1::PlanJobResponse& plan, absl::Time now,
+                         const LivePlanStyle& style) {
   const bool would_wait = plan.node().empty() && plan.evicting_node().empty();
-  return absl::StrCat(Headline(plan), "\n",
-                      would_wait ? WaitingFacts(plan.job()) : StartFacts(plan, now),
-                      CandidateTable(plan, now, width), CandidateNotes(plan));
+  return absl::StrCat(
+      Headline(plan), "\n",
+      would_wait ? absl::StrCat(WaitingFacts(plan.job()), RateNotes(plan)) : StartFacts(plan, now),
+      CandidateTable(plan, now, style.width), CandidateNotes(plan, style.wants_all));
 }
 
 std::string LivePlanJson(const v1::PlanJobResponse& plan) {

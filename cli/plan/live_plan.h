@@ -13,8 +13,13 @@
 
 namespace pipefill {
 
-// `width`: columns of the terminal.
-std::string LivePlanText(const v1::PlanJobResponse& plan, absl::Time now, size_t width);
+struct LivePlanStyle {
+  bool wants_all = false;  // stages that are left out cannot be had
+  size_t width = 80;       // columns of the terminal
+};
+
+std::string LivePlanText(const v1::PlanJobResponse& plan, absl::Time now,
+                         const LivePlanStyle& style);
 std::string LivePlanJson(const v1::PlanJobResponse& plan);
 
 }  // namespace pipefill

@@ -26,6 +26,7 @@
 #include "cli/share.h"
 #include "common/config.h"
 #include "common/files.h"
+#include "common/plan_stages.h"
 #include "common/quantity.h"
 #include "common/status.h"
 #include "proto/profile.pb.h"
@@ -35,8 +36,6 @@ namespace pipefill {
 namespace {
 
 constexpr char kDefaultBudget[] = "1%";
-// Stages that --all asks schedulerd for: all that it tells.
-constexpr int32_t kCandidatesOfAll = 1'000;
 
 struct PlanOptions {
   ModelOptions model;
@@ -171,7 +170,7 @@ absl::StatusOr<ExitCode> RunLivePlan(const PlanOptions& options, CommandContext&
   }
   v1::PlanJobRequest request;
   ASSIGN_OR_RETURN(*request.mutable_spec(), ReadJob(options, context));
-  if (options.wants_all) request.set_candidates_max(kCandidatesOfAll);
+  if (options.wants_all) request.set_candidates_max(kPlanStagesMax);
   ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerClient> client,
                    context.connect(context.scheduler));
   ASSIGN_OR_RETURN(const v1::PlanJobResponse plan, client->PlanJob(request));
@@ -179,7 +178,8 @@ absl::StatusOr<ExitCode> RunLivePlan(const PlanOptions& options, CommandContext&
     context.out << LivePlanJson(plan);
     return kExitOk;
   }
-  context.out << LivePlanText(plan, context.clock.WallNow(), context.width);
+  context.out << LivePlanText(plan, context.clock.WallNow(),
+                              {.wants_all = options.wants_all, .width = context.width});
   for (const std::string& note : plan.notes()) PrintNote(note, context);
   return kExitOk;
 }

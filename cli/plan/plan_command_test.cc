@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/command_line.h"
 #include "cli/testing/command_fixture.h"
+#include "common/plan_stages.h"
 
 namespace pipefill {
 namespace {
@@ -206,7 +207,7 @@ TEST_F(LivePlanTest, ProfileSamplesAndAllGoOverTheJobFile) {
   const v1::PlanJobRequest& asked = scheduler.planned.at(0);
   EXPECT_EQ(asked.spec().profile().configurations(0).name(), "other");
   EXPECT_EQ(asked.spec().profile().samples_total(), 77);
-  EXPECT_EQ(asked.candidates_max(), 1'000);
+  EXPECT_EQ(asked.candidates_max(), kPlanStagesMax);
 }
 
 TEST_F(LivePlanTest, AJobThatWouldWaitIsExplainedAsWhyDoes) {
@@ -229,6 +230,30 @@ TEST_F(LivePlanTest, AJobThatWouldWaitIsExplainedAsWhyDoes) {
   EXPECT_TRUE(absl::StrContains(result.out, "in line     1 of 3, priority 0\n")) << result.out;
   EXPECT_TRUE(absl::StrContains(result.out, "14 stages more; --all shows them\n"));
   EXPECT_EQ(result.err, "pipefill: note: it would be held; this is as if it were not\n");
+}
+
+TEST_F(LivePlanTest, SaysWhatOfTheStagesThatAreLeftOutCanBeHad) {
+  scheduler.plan.set_candidates_left_out(300);
+  const Result some = Plan("--job " + JobFile());
+  EXPECT_TRUE(absl::EndsWith(some.out, "300 stages more; --all shows 254 of them\n")) << some.out;
+  const Result all = Plan("--all --job " + JobFile());
+  EXPECT_TRUE(absl::EndsWith(all.out, "300 stages more, beyond those that a plan looks at\n"))
+      << all.out;
+}
+
+TEST_F(LivePlanTest, AJobThatWouldWaitWithoutARateIsToldWhyThereIsNone) {
+  v1::PlanJobResponse& plan = scheduler.plan;
+  plan.clear_node();
+  plan.clear_device();
+  const std::string line = "  no rate";
+  EXPECT_FALSE(absl::StrContains(Plan("--job " + JobFile()).out, line));
+  for (v1::PlanCandidate& candidate : *plan.mutable_candidates()) {
+    candidate.mutable_forecast()->Clear();
+    candidate.mutable_forecast()->set_text("no profile");
+  }
+  const std::string out = Plan("--job " + JobFile()).out;
+  EXPECT_TRUE(absl::StrContains(out, line)) << out;
+  EXPECT_TRUE(absl::StrContains(out, "no profile\n")) << out;
 }
 
 TEST_F(LivePlanTest, SaysWhomItWouldHaveEvicted) {

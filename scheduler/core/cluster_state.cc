@@ -25,6 +25,11 @@ int32_t ResidentOn(const std::vector<Device>& devices, const DeviceKey& key) {
   return device == devices.end() ? 0 : device->resident;
 }
 
+bool IsLiveOn(const std::string& node, const Job& job, const AttemptKey& attempt) {
+  return HasLiveAttempt(job.phase) && job.live_key() == attempt &&
+         job.live_attempt().device.node == node;
+}
+
 // `resident`: tasks on its device.
 void MoveMarks(const ProgressMark& mark, int32_t resident, Pace* pace) {
   ProgressMark& newer = pace->newer_mark;
@@ -356,13 +361,12 @@ void ClusterState::ApplyEvent(const AgentRegistered& event, const EventTime& tim
 
 void ClusterState::ApplyEvent(const AgentReported& event, const EventTime& time) {
   const std::string node = nodes_.FindBySession(event.session)->name;
-  const LiveAttempts& live = LiveAttemptsOf(node);
-  nodes_.Report(event, live, time.now);
+  nodes_.Report(event, LiveAttemptsOf(node), time.now);
   changes_.nodes.insert(node);
   for (const auto& [key, progress] : event.progress) {
-    const LiveAttempt* known = live.Find(key.fence);
-    if (known == nullptr) continue;
-    Job& job = jobs_.Edit(known->key.job);
+    const Job* known = jobs_.Find(key.job);
+    if (known == nullptr || !IsLiveOn(node, *known, key)) continue;
+    Job& job = jobs_.Edit(key.job);
     Attempt& attempt = job.attempts.back();
     tenants_.AddLiveUse(job.spec->tenant,
                         progress.unit_cpu_in_bubble_ns - attempt.progress.unit_cpu_in_bubble_ns);

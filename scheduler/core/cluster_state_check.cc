@@ -158,8 +158,8 @@ absl::Status ClusterState::CheckEvictionReplay(const EvictionRequested& event) c
 
 absl::Status ClusterState::CheckEviction(const EvictionRequested& event, Instant now) const {
   const Job& victim = *jobs_.Find(event.victim.job);
-  const LiveAttempt& live =
-      *LiveAttemptsOf(victim.live_attempt().device.node).Find(event.victim.fence);
+  const DeviceKey& device = victim.live_attempt().device;
+  const LiveAttempt& live = *LiveAttemptsOf(device.node).Find(device.name, event.victim.fence);
   if (MayEvict(jobs_.Find(event.beneficiary)->spec->priority, ResidentOf(live), now)) {
     return absl::OkStatus();
   }

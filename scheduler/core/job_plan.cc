@@ -18,31 +18,71 @@
 namespace pipefill::scheduler {
 namespace {
 
-// The job must be looked at, however many are placed before it.
-constexpr PlanLimits kWholePlan{.placements_max = std::numeric_limits<int>::max()};
+// The job must be looked at, however many are placed, or have others evicted, before it.
+constexpr PlanLimits kWholePlan{.placements_max = std::numeric_limits<int>::max(),
+                                .beneficiaries_max = std::numeric_limits<int>::max()};
+
+// Whose profile a job would go by: of those that tell one, the newest of its content, or else the
+// newest of its name.
+class ProfileSearch {
+ public:
+  // `spec` outlives it.
+  explicit ProfileSearch(const JobSpec& spec)
+      : spec_(spec), is_over_(!spec.profile.configurations.empty()) {}
+
+  // The newest job first.
+  void See(const Job& job) {
+    if (is_over_) return;
+    if (HasSameContent(spec_, *job.spec)) {
+      is_over_ = Note(job, &of_content_);
+    } else if (of_name_.empty() && HasSameName(spec_, *job.spec)) {
+      Note(job, &of_name_);
+    }
+  }
+
+  JobProfile Profile() const {
+    return (of_content_.empty() ? of_name_ : of_content_).ProfileFor(spec_);
+  }
+
+ private:
+  // Whether the job tells a profile.
+  static bool Note(const Job& job, ProfileBook* book) {
+    if (!job.spec->profile.configurations.empty()) {
+      book->OnGiven(job);
+    } else if (GoesByLearned(job) && HasEnded(job)) {
+      book->OnLearned(job);
+    }
+    return !book->empty();
+  }
+  static bool GoesByLearned(const Job& job) {
+    return job.profile.is_learned || job.profile.profile->configurations.empty();
+  }
+  static bool HasEnded(const Job& job) {
+    return !job.attempts.empty() && job.attempts.back().state == AttemptState::kEnded;
+  }
+
+  const JobSpec& spec_;
+  bool is_over_;
+  ProfileBook of_content_{1};
+  ProfileBook of_name_{1};
+};
 
 // What the jobs of a view tell.
 struct JobsSeen {
-  std::vector<PendingJob> waiting;
+  std::vector<PendingJob> waiting;  // in the order of their ids
   LiveByNode live;
-  ProfileBook profiles{16};  // that the job may go by
+  JobProfile profile;  // that the job would have
 };
 
 // `at` on the clock that decides.
 Instant InstantOf(absl::Time at, const EventTime& time) { return time.now + (at - time.wall); }
 
-void SeeProfile(const Job& job, ProfileBook* profiles) {
-  if (!job.spec->profile.configurations.empty()) return profiles->OnGiven(job);
-  const bool is_learned = job.profile.is_learned || job.profile.profile->configurations.empty();
-  const bool has_ended = !job.attempts.empty() && job.attempts.back().state == AttemptState::kEnded;
-  if (is_learned && has_ended) profiles->OnLearned(job);
-}
-
 JobsSeen SeeJobs(const JobTableView& jobs, const JobSpec& spec, const EventTime& time) {
   JobsSeen seen;
-  const Job* job = jobs.FindAtOrAbove(JobId(1));
-  for (; job != nullptr; job = jobs.FindAtOrAbove(JobId(job->id.value() + 1))) {
-    if (MayShareProfile(spec, *job->spec)) SeeProfile(*job, &seen.profiles);
+  ProfileSearch search(spec);
+  const Job* job = jobs.FindAtOrBelow(jobs.last_id());
+  for (; job != nullptr; job = jobs.FindAtOrBelow(JobId(job->id.value() - 1))) {
+    search.See(*job);
     if (HasLiveAttempt(job->phase)) {
       const Attempt& attempt = job->live_attempt();
       const absl::Time started_at = attempt.started_at.value_or(time.wall);
@@ -52,6 +92,8 @@ JobsSeen SeeJobs(const JobTableView& jobs, const JobSpec& spec, const EventTime&
     const bool is_open = job->phase == JobPhase::kPending && !job->is_held;
     if (is_open && IsInLine(jobs, *job)) seen.waiting.push_back(PlannedJob(*job, time));
   }
+  std::reverse(seen.waiting.begin(), seen.waiting.end());
+  seen.profile = search.Profile();
   return seen;
 }
 
@@ -67,7 +109,7 @@ TenantMap TenantsOf(const std::vector<TenantUse>& uses) {
   return tenants;
 }
 
-Job JobAsAccepted(const JobSpec& spec, JobId id, const ProfileBook& profiles, absl::Time wall) {
+Job JobAsAccepted(const JobSpec& spec, JobId id, const JobProfile& profile, absl::Time wall) {
   Job job;
   job.id = id;
   JobSpec one = spec;
@@ -76,7 +118,7 @@ Job JobAsAccepted(const JobSpec& spec, JobId id, const ProfileBook& profiles, ab
   job.spec = std::make_shared<const JobSpec>(std::move(one));
   job.memory_bytes = spec.memory_bytes;
   job.submitted_at = wall;
-  job.profile = profiles.ProfileFor(spec);
+  job.profile = profile;
   job.needs = NeedsOf(job.profile);
   return job;
 }
@@ -138,11 +180,43 @@ void KeepBest(size_t candidates_max, const std::optional<DeviceKey>& chosen,
   candidates->erase(end, candidates->end());
 }
 
+// What a plan is made of, whatever the policy.
+struct PlanInputs {
+  const ClusterView& view;
+  const JobsSeen& seen;  // the job waits, too
+  absl::Duration heard_within;
+  size_t candidates_max = 0;
+  EventTime time;
+};
+
+// `plan` has the job, and is given the rest. The policy's error.
+absl::Status FillPlan(const PlanInputs& inputs, const Policy& policy, JobPlan* plan) {
+  const ClusterView& view = inputs.view;
+  const Instant now = inputs.time.now;
+  PlanCandidates candidates(view, inputs.seen.live, inputs.heard_within, now);
+  StandingPlanner planner(policy, kWholePlan);
+  planner.SetTenants(TenantsOf(view.tenants));
+  for (const DeviceSnapshot& device : candidates.devices()) planner.SetDevice(device);
+  for (const PendingJob& job : inputs.seen.waiting) planner.SetJob(job);
+  plan->plan = std::make_shared<const Plan>(planner.MakePlan(now));
+  RETURN_IF_ERROR(plan->plan->error);
+  ReadDecision(*plan->plan, plan);
+  plan->detail = DetailOf(*plan, planner, view, now);
+  candidates.Follow(inputs.seen.waiting, *plan->plan, plan->job.id);
+  const std::optional<DeviceKey> chosen = plan->device.has_value() ? plan->device : plan->evicting;
+  plan->candidates = candidates.Rank({plan->job, inputs.seen.waiting.back(), policy, chosen});
+  KeepBest(inputs.candidates_max, chosen, &plan->candidates);
+  plan->candidates_left_out = candidates.stages() - plan->candidates.size();
+  // Devices are scored once more for it.
+  return policy.error();
+}
+
 }  // namespace
 
-JobPlanner::JobPlanner(Terms terms, std::unique_ptr<Policy> policy,
-                       std::unique_ptr<Policy> fallback)
-    : terms_(std::move(terms)), policy_(std::move(policy)), fallback_(std::move(fallback)) {}
+JobPlanner::JobPlanner(Terms terms, PolicyMaker make_policy, PolicyMaker make_fallback)
+    : terms_(std::move(terms)),
+      make_policy_(std::move(make_policy)),
+      make_fallback_(std::move(make_fallback)) {}
 
 absl::Status JobPlanner::Check(const ClusterView& view, const JobSpec& spec,
                                const EventTime& time) const {
@@ -165,36 +239,26 @@ absl::StatusOr<JobPlan> JobPlanner::Make(const ClusterView& view, const JobPlanR
                                          const EventTime& time) const {
   RETURN_IF_ERROR(Check(view, request.spec, time));
   JobsSeen seen = SeeJobs(view.jobs, request.spec, time);
-  JobPlan result;
-  result.job =
-      JobAsAccepted(request.spec, JobId(view.jobs.last_id().value() + 1), seen.profiles, time.wall);
-  result.notes = NotesOn(request.spec, result.job, view.jobs);
+  JobPlan accepted;
+  accepted.job =
+      JobAsAccepted(request.spec, JobId(view.jobs.last_id().value() + 1), seen.profile, time.wall);
+  accepted.notes = NotesOn(request.spec, accepted.job, view.jobs);
+  seen.waiting.push_back(PlannedJob(accepted.job, time));
+  const PlanInputs inputs{view, seen, terms_.heard_within, request.candidates_max, time};
 
-  seen.waiting.push_back(PlannedJob(result.job, time));
-
-  PlanCandidates candidates(view, seen.live, terms_.heard_within, time.now);
-  const Policy* policy = view.policy_error.empty() ? policy_.get() : fallback_.get();
-  StandingPlanner planner(*policy, kWholePlan);
-  planner.SetTenants(TenantsOf(view.tenants));
-  for (const DeviceSnapshot& device : candidates.devices()) planner.SetDevice(device);
-  for (const PendingJob& job : seen.waiting) planner.SetJob(job);
-  auto plan = std::make_shared<const Plan>(planner.MakePlan(time.now));
-  if (!plan->error.ok()) {
-    policy = fallback_.get();
-    planner.SetPolicy(*policy);
-    plan = std::make_shared<const Plan>(planner.MakePlan(time.now));
-    RETURN_IF_ERROR(plan->error);
+  const std::unique_ptr<Policy> policy = make_policy_();
+  std::string error = view.policy_error;
+  if (error.empty()) {
+    JobPlan plan = accepted;
+    const absl::Status status = FillPlan(inputs, *policy, &plan);
+    if (status.ok()) return plan;
+    error = std::string(status.message());
   }
-  result.plan = plan;
-  ReadDecision(*plan, &result);
-  result.detail = DetailOf(result, planner, view, time.now);
-  candidates.Follow(seen.waiting, *plan, result.job.id);
-  const std::optional<DeviceKey> chosen =
-      result.device.has_value() ? result.device : result.evicting;
-  result.candidates = candidates.Rank({result.job, seen.waiting.back(), *policy, chosen});
-  KeepBest(request.candidates_max, chosen, &result.candidates);
-  result.candidates_left_out = candidates.stages() - result.candidates.size();
-  return result;
+  const std::unique_ptr<Policy> fallback = make_fallback_();
+  RETURN_IF_ERROR(FillPlan(inputs, *fallback, &accepted));
+  accepted.notes.push_back(absl::StrCat("policy ", policy->name(), " failed: ", error,
+                                        "; this is by ", fallback->name()));
+  return accepted;
 }
 
 }  // namespace pipefill::scheduler

@@ -5,13 +5,14 @@
 //            the job, as accepted ------+--> stage by stage ---> a forecast, or a reason
 //
 // What a view does not tell is known roughly: since when tasks run, from the wall clock; profiles
-// of other jobs, from the jobs in the history.
+// of other jobs, from the jobs in the history, the newest first.
 //
 // Pure.
 #ifndef SCHEDULER_CORE_JOB_PLAN_H_
 #define SCHEDULER_CORE_JOB_PLAN_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,7 +49,7 @@ struct JobPlan {
   std::vector<std::string> notes;
 };
 
-// Thread-compatible, since policies are.
+// Thread-safe, if the makers of its policies are.
 class JobPlanner {
  public:
   struct Terms {
@@ -56,11 +57,15 @@ class JobPlanner {
     // Connected nodes are given jobs while they were heard of within this time.
     absl::Duration heard_within;
   };
+  // Never null.
+  using PolicyMaker = std::function<std::unique_ptr<Policy>()>;
 
-  // `policy` and `fallback`, for when that fails, are nobody else's.
-  JobPlanner(Terms terms, std::unique_ptr<Policy> policy, std::unique_ptr<Policy> fallback);
+  // Each plan has policies of its own: one that the values of a job make fail has failed for good.
+  // The fallback is for when the policy has failed, here or where plans are carried out.
+  JobPlanner(Terms terms, PolicyMaker make_policy, PolicyMaker make_fallback);
 
-  // The codes of a submission, whose `spec` would be refused.
+  // The codes of a submission, whose `spec` would be refused. The policy's error, if the fallback
+  // fails too.
   absl::StatusOr<JobPlan> Make(const ClusterView& view, const JobPlanRequest& request,
                                const EventTime& time) const;
 
@@ -68,8 +73,8 @@ class JobPlanner {
   absl::Status Check(const ClusterView& view, const JobSpec& spec, const EventTime& time) const;
 
   const Terms terms_;
-  const std::unique_ptr<Policy> policy_;
-  const std::unique_ptr<Policy> fallback_;
+  const PolicyMaker make_policy_;
+  const PolicyMaker make_fallback_;
 };
 
 }  // namespace pipefill::scheduler

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/plan_stages.h"
 #include "planner/planner.h"
 #include "planner/policies/fifo.h"
 #include "scheduler/testing/builders.h"
@@ -17,20 +18,40 @@
 namespace pipefill::scheduler {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr int64_t kMs = 1'000'000;
 
-// Scores nothing, and says that it has failed.
-class BrokenPolicy : public Policy {
+// As a script does: a job of priority 7 makes it fail, for good.
+class BrittlePolicy : public Policy {
  public:
-  std::string name() const override { return "broken"; }
+  std::string name() const override { return "brittle"; }
+  Score ScoreJob(const PendingJob& job, const TenantSnapshot& /*tenant*/) const override {
+    if (job.priority == 7) error_ = absl::InternalError("x.lua:1: seven");
+    return {};
+  }
+  absl::Status error() const override { return error_; }
+
+ private:
+  mutable absl::Status error_;
+};
+
+// Is fine when it is asked once, after the plan, and has failed when it is asked again.
+class LateFailingPolicy : public Policy {
+ public:
+  std::string name() const override { return "late"; }
   Score ScoreJob(const PendingJob& /*job*/, const TenantSnapshot& /*tenant*/) const override {
     return {};
   }
-  absl::Status error() const override { return absl::InternalError("broken"); }
+  absl::Status error() const override {
+    return ++asked_ > 1 ? absl::InternalError("late") : absl::OkStatus();
+  }
+
+ private:
+  mutable int asked_ = 0;
 };
 
 class JobPlanTest : public testing::Test {
@@ -88,10 +109,12 @@ class JobPlanTest : public testing::Test {
 
   absl::StatusOr<JobPlan> TryPlan(const JobSpec& spec, size_t candidates_max = 10,
                                   double second = 0) {
-    const JobPlanner planner({.tenants = tenants_, .heard_within = absl::Seconds(5)},
-                             std::move(policy_), std::make_unique<FifoPolicy>());
-    policy_ = std::make_unique<FifoPolicy>();
-    return planner.Make(View(), {spec, candidates_max}, TimeAt(second));
+    return Planner().Make(View(), {spec, candidates_max}, TimeAt(second));
+  }
+
+  JobPlanner Planner() {
+    return JobPlanner({.tenants = tenants_, .heard_within = absl::Seconds(5)}, make_policy_,
+                      [] { return std::make_unique<FifoPolicy>(); });
   }
 
   JobPlan PlanOf(const JobSpec& spec, size_t candidates_max = 10, double second = 0) {
@@ -115,7 +138,7 @@ class JobPlanTest : public testing::Test {
   uint64_t session_ = 0;
   std::map<std::string, std::vector<BubbleStats>> bubbles_;
   std::vector<TenantLimits> tenants_;
-  std::unique_ptr<Policy> policy_ = std::make_unique<FifoPolicy>();
+  JobPlanner::PolicyMaker make_policy_ = [] { return std::make_unique<FifoPolicy>(); };
 };
 
 TEST_F(JobPlanTest, SaysWhereItWouldStartAndHowFastItWouldGoInEachStage) {
@@ -183,6 +206,43 @@ TEST_F(JobPlanTest, AJobOfHigherPrioritySaysWhomItWouldHaveEvicted) {
   EXPECT_EQ(plan.evicting, (DeviceKey{"a", "cpu0"}));
   EXPECT_THAT(plan.evicted, ElementsAre(victim));
   EXPECT_EQ(plan.detail.rule, "");
+  ASSERT_EQ(plan.candidates.size(), 1U);
+  EXPECT_THAT(plan.candidates[0].neighbours, IsEmpty());
+}
+
+TEST_F(JobPlanTest, AfterAnEvictionItIsBesideThoseThatStayAndThoseThatArePutThereFirst) {
+  Connect(DeviceOf("a", 0, 30 * kMs, 4));
+  const JobId victim = Submit(SpecThatNeeds(600 * kMiB));
+  Apply(AttemptStarted{Place(victim, "a")});
+  JobSpec dear = SpecThatNeeds(100 * kMiB);
+  dear.priority = 9;
+  const JobId stays = Submit(dear);
+  Apply(AttemptStarted{Place(stays, "a")});
+  const JobId placed = Submit(dear);
+  JobSpec urgent = ProfiledSpec();
+  urgent.memory_bytes = 500 * kMiB;
+  urgent.priority = 5;
+  const JobPlan plan = PlanOf(urgent);
+  EXPECT_THAT(plan.evicted, ElementsAre(victim));
+  ASSERT_EQ(plan.candidates.size(), 1U);
+  const PlanCandidate& candidate = plan.candidates[0];
+  ASSERT_EQ(candidate.neighbours.size(), 2U);
+  EXPECT_EQ(candidate.neighbours[0].job, stays);
+  EXPECT_EQ(candidate.neighbours[1].job, placed);
+  EXPECT_EQ(candidate.neighbours[1].priority, 9);
+  EXPECT_THAT(candidate.forecast.text, HasSubstr("beside 2 other(s)"));
+}
+
+TEST_F(JobPlanTest, TasksThatAreBeingStoppedAreShownAndNotReckonedWith) {
+  Connect(DeviceOf("a", 0, 30 * kMs, 2));
+  const JobId leaving = Submit(SpecThatNeeds(100 * kMiB));
+  Apply(AttemptStarted{Place(leaving, "a")});
+  Apply(CancelRequested{leaving});
+  const JobPlan plan = PlanOf(ProfiledSpec());
+  ASSERT_EQ(plan.candidates.size(), 1U);
+  ASSERT_EQ(plan.candidates[0].neighbours.size(), 1U);
+  EXPECT_TRUE(plan.candidates[0].neighbours[0].is_leaving);
+  EXPECT_EQ(plan.candidates[0].forecast.text, "from its profile, 1 bubbles of a/cpu0");
 }
 
 TEST_F(JobPlanTest, UnitsThatFitNoBubbleOfAStageAreSaidWithNumbers) {
@@ -285,10 +345,139 @@ TEST_F(JobPlanTest, ShowsTheStageWhereItWouldStartEvenIfOthersAreFaster) {
   EXPECT_EQ(plan.candidates[1].stage, 0);
 }
 
-TEST_F(JobPlanTest, FallsBackWhenThePolicyFails) {
+TEST_F(JobPlanTest, APolicyThatFailsOverOneJobFailsForNoOther) {
   Connect(DeviceOf("a", 0, 10 * kMs));
-  policy_ = std::make_unique<BrokenPolicy>();
-  EXPECT_EQ(PlanOf(ProfiledSpec()).device, (DeviceKey{"a", "cpu0"}));
+  make_policy_ = [] { return std::make_unique<BrittlePolicy>(); };
+  const JobPlanner planner = Planner();
+  JobSpec spec = ProfiledSpec();
+  spec.priority = 7;
+  const absl::StatusOr<JobPlan> broken = planner.Make(View(), {spec}, TimeAt(0));
+  ASSERT_TRUE(broken.ok()) << broken.status();
+  EXPECT_EQ(broken->device, (DeviceKey{"a", "cpu0"}));
+  EXPECT_THAT(broken->notes, ElementsAre("policy brittle failed: x.lua:1: seven; this is by fifo"));
+
+  spec.priority = 6;
+  const absl::StatusOr<JobPlan> next = planner.Make(View(), {spec}, TimeAt(0));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->device, (DeviceKey{"a", "cpu0"}));
+  EXPECT_THAT(next->notes, IsEmpty());
+}
+
+TEST_F(JobPlanTest, WhereTheFallbackPlansItIsByTheFallbackAndSaysSo) {
+  Connect(DeviceOf("a", 0, 10 * kMs));
+  make_policy_ = [] { return std::make_unique<BrittlePolicy>(); };
+  ClusterView view = View();
+  view.policy_error = "x.lua:2: eight";
+  const absl::StatusOr<JobPlan> plan = Planner().Make(view, {ProfiledSpec()}, TimeAt(0));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->device, (DeviceKey{"a", "cpu0"}));
+  EXPECT_THAT(plan->notes, ElementsAre("policy brittle failed: x.lua:2: eight; this is by fifo"));
+}
+
+TEST_F(JobPlanTest, APolicyThatFailsOnlyWhenStagesAreComparedHasFailedToo) {
+  Connect(DeviceOf("a", 0, 10 * kMs));
+  make_policy_ = [] { return std::make_unique<LateFailingPolicy>(); };
+  const JobPlan plan = PlanOf(ProfiledSpec());
+  EXPECT_EQ(plan.device, (DeviceKey{"a", "cpu0"}));
+  EXPECT_THAT(plan.notes, ElementsAre("policy late failed: late; this is by fifo"));
+}
+
+// --- What else bears on the answer ---
+
+TEST_F(JobPlanTest, ATenantThatHasAllItMayHaveIsTheReason) {
+  Connect(DeviceOf("a", 0, 10 * kMs));
+  ClusterView view = View();
+  view.tenants = {{.limits = {.name = "default", .resident_max = 2}, .resident = 2}};
+  const absl::StatusOr<JobPlan> plan = Planner().Make(view, {ProfiledSpec()}, TimeAt(0));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->device, std::nullopt);
+  EXPECT_THAT(plan->detail.rule, HasSubstr("its tenant, default, has 2 of 2 tasks"));
+}
+
+TEST_F(JobPlanTest, APlaceThatIsKeptForAnotherJobIsNotFree) {
+  Connect(DeviceOf("a", 0, 10 * kMs, 2), 40);
+  const AttemptKey victim = Place(Submit(SpecThatNeeds(100 * kMiB)), "a");
+  Apply(AttemptStarted{victim});
+  JobSpec urgent = SpecThatNeeds(1000 * kMiB);
+  urgent.priority = 5;
+  Apply(EvictionRequested{victim, Submit(urgent)}, 40);
+  const JobPlan plan = PlanOf(SpecThatNeeds(900 * kMiB), 10, 40);  // of 924 that are free
+  EXPECT_EQ(plan.device, std::nullopt);
+  ASSERT_EQ(plan.candidates.size(), 1U);
+  EXPECT_EQ(plan.candidates[0].devices_free, 0U);
+}
+
+TEST_F(JobPlanTest, NodesInQuarantineTakeNothingAndAreNamed) {
+  Connect(DeviceOf("a", 0, 10 * kMs));
+  ClusterView view = View();
+  view.quarantines = std::make_shared<const QuarantineMap>(
+      QuarantineMap{{"a", {.until = AtSecond(60), .text = "no such program"}}});
+  const absl::StatusOr<JobPlan> plan = Planner().Make(view, {ProfiledSpec()}, TimeAt(0));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->device, std::nullopt);
+  EXPECT_THAT(plan->detail.rule, HasSubstr("refuse"));
+  EXPECT_THAT(plan->detail.help, Contains(HasSubstr("no such program")));
+}
+
+TEST_F(JobPlanTest, GoesByTheProfileThatAnEarlierJobHasLearned) {
+  Connect(DeviceOf("a", 0, 10 * kMs));
+  AttemptEnded ended = ExitOf(Place(Submit(SpecThatNeeds(kMiB)), "a"), 0);
+  ended.progress = {.units = 1'000, .unit_cpu_ns = 2'000 * kMs, .unit_estimate_ns = 3 * kMs};
+  Apply(AttemptStarted{ended.attempt});
+  Apply(ended);
+  const JobPlan plan = PlanOf(SpecThatNeeds(kMiB));
+  EXPECT_EQ(plan.job.profile.source, "learned by job 1");
+  ASSERT_EQ(plan.candidates.size(), 1U);
+  EXPECT_GT(plan.candidates[0].forecast.rate.mid, 0);
+}
+
+TEST_F(JobPlanTest, HasTheProfileThatASubmissionWouldGet) {
+  Connect(DeviceOf("a", 0, 10 * kMs));
+  const auto with_argument = [](int number) {
+    JobSpec spec = ProfiledSpec();
+    spec.command.push_back(absl::StrCat(number));
+    return spec;
+  };
+  // Of one name, and each of another content.
+  for (int number = 1; number <= 40; ++number) Submit(with_argument(number));
+  for (const int number : {1, 40, 41}) {
+    JobSpec spec = with_argument(number);
+    spec.profile = FillProfile();
+    const std::string planned = PlanOf(spec).job.profile.source;
+    EXPECT_EQ(planned, (*state_.FindJob(Submit(spec)))->profile.source);
+    EXPECT_EQ(planned, number == 41 ? "given with job 40, which has the same name"
+                                    : absl::StrCat("given with job ", number));
+  }
+}
+
+TEST_F(JobPlanTest, IsLookedAtHoweverManyHaveOthersEvictedBeforeIt) {
+  constexpr int kDevices = 20;  // more than one plan of the loop evicts for
+  JobSpec urgent = SpecThatNeeds(kMiB);
+  urgent.priority = 5;
+  std::vector<JobId> victims;
+  for (int i = 0; i < kDevices; ++i) {
+    const std::string node = absl::StrCat("n", 100 + i);
+    Connect(DeviceOf(node, 0, 10 * kMs));
+    victims.push_back(Submit(SpecThatNeeds(kMiB)));
+    Apply(AttemptStarted{Place(victims.back(), node)});
+  }
+  for (int i = 1; i < kDevices; ++i) Submit(urgent);
+  const JobPlan plan = PlanOf(urgent);
+  EXPECT_TRUE(plan.evicting.has_value());
+  EXPECT_EQ(plan.evicted.size(), 1U);
+}
+
+TEST_F(JobPlanTest, StagesBeyondTheLimitAreCountedAndTheChosenOneIsAmongTheRest) {
+  constexpr int kStages = kPlanStagesMax + 4;
+  for (int32_t stage = 0; stage < kStages; ++stage) {
+    Connect(DeviceOf(absl::StrCat("n", 1'000 + stage), stage, 10 * kMs));
+  }
+  for (int i = 1; i < kStages; ++i) Submit(SpecThatNeeds(kMiB));
+  const JobPlan plan = PlanOf(ProfiledSpec(), kPlanStagesMax);
+  ASSERT_TRUE(plan.device.has_value());  // the last one
+  EXPECT_EQ(plan.candidates.size(), size_t{kPlanStagesMax});
+  EXPECT_EQ(plan.candidates_left_out, 4U);
+  EXPECT_EQ(plan.candidates[0].device, *plan.device);
 }
 
 }  // namespace

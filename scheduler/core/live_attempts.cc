@@ -40,6 +40,12 @@ std::vector<const LiveAttempt*> LiveAttempts::InOrder() const {
   return all;
 }
 
+const LiveAttempt* LiveAttempts::Find(const std::string& device, Fence fence) const {
+  const std::vector<LiveAttempt>& attempts = On(device);
+  const auto at = PlaceIn(attempts, fence);
+  return at == attempts.end() || at->key.fence != fence ? nullptr : &*at;
+}
+
 const LiveAttempt* LiveAttempts::Find(Fence fence) const {
   for (const OnDevice& on : devices_) {
     const auto at = PlaceIn(on.attempts, fence);

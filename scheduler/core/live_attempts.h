@@ -40,6 +40,8 @@ class LiveAttempts {
   // All, the oldest first. Valid until the next change.
   std::vector<const LiveAttempt*> InOrder() const;
   // nullptr if it is not there. Valid until the next change.
+  const LiveAttempt* Find(const std::string& device, Fence fence) const;
+  // The same for whoever does not know the device: looks at all of them.
   const LiveAttempt* Find(Fence fence) const;
   // REQUIRES: it is there, on that device.
   LiveAttempt& At(const std::string& device, Fence fence);

@@ -50,6 +50,10 @@ TEST(LiveAttemptsTest, AreFoundByFence) {
   ASSERT_NE(live.Find(Fence(7)), nullptr);
   EXPECT_EQ(live.Find(Fence(7))->device.name, "cpu1");
   EXPECT_EQ(live.Find(Fence(6)), nullptr);
+  EXPECT_EQ(live.Find("cpu1", Fence(7)), live.Find(Fence(7)));
+  EXPECT_EQ(live.Find("cpu0", Fence(7)), nullptr);
+  EXPECT_EQ(live.Find("cpu1", Fence(8)), nullptr);
+  EXPECT_EQ(live.Find("cpu2", Fence(7)), nullptr);
   live.At("cpu1", Fence(7)).is_started = true;
   EXPECT_TRUE(live.Find(Fence(7))->is_started);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "absl/container/btree_set.h"
+#include "common/plan_stages.h"
 #include "planner/feasibility.h"
 #include "planner/planner.h"
 #include "scheduler/core/explain.h"
@@ -20,6 +20,14 @@ const PendingJob* FindWaiting(const std::vector<PendingJob>& waiting, JobId id) 
   const auto it = std::lower_bound(waiting.begin(), waiting.end(), id,
                                    [](const PendingJob& job, JobId key) { return job.id < key; });
   return it == waiting.end() || it->id != id ? nullptr : &*it;
+}
+
+PlanNeighbour NeighbourOf(const Job& job) {
+  return {.job = job.id,
+          .name = job.spec->name,
+          .priority = job.spec->priority,
+          .seconds_left = std::nullopt,
+          .is_leaving = false};
 }
 
 }  // namespace
@@ -58,7 +66,12 @@ void PlanCandidates::Follow(const std::vector<PendingJob>& waiting, const Plan& 
     placed.insert(placement.job);
     DeviceSnapshot* device = Find(placement.device);
     const PendingJob* other = FindWaiting(waiting, placement.job);
-    if (device != nullptr && other != nullptr) PutOn(*other, device);
+    if (device == nullptr || other == nullptr) continue;
+    PutOn(*other, device);
+    placed_[device->key].push_back(other->id);
+  }
+  for (const Eviction& eviction : plan.evictions) {
+    if (eviction.beneficiary == job) evicted_.insert(eviction.victim);
   }
   for (const PendingJob& other : waiting) {
     if (!HasReservation(other, now_) || placed.contains(other.id)) continue;
@@ -77,7 +90,7 @@ std::vector<PlanCandidate> PlanCandidates::Rank(const Question& question) const 
     return std::tuple(is_chosen(a), a.devices_free > 0) >
            std::tuple(is_chosen(b), b.devices_free > 0);
   });
-  if (outlines.size() > kForecastsMax) outlines.resize(kForecastsMax);
+  if (outlines.size() > kPlanStagesMax) outlines.resize(kPlanStagesMax);
   std::vector<PlanCandidate> candidates;
   for (const Outline& outline : outlines) candidates.push_back(LookAt(outline, question));
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -113,29 +126,35 @@ PlanCandidate PlanCandidates::LookAt(const Outline& outline, const Question& que
   candidate.devices = outline.stage->devices.size();
   candidate.devices_free = outline.devices_free;
   candidate.device = device.key;
-  candidate.forecast = ForecastStart(question.job, *view_.nodes, device.key,
-                                     static_cast<size_t>(std::max(device.resident, 0)));
+  candidate.forecast = ForecastStart(question.job, *view_.nodes, device.key, StayingOn(device));
   candidate.neighbours = NeighboursOn(device);
   if (outline.devices_free == 0) candidate.text = WhyNot(*outline.stage, question);
   return candidate;
 }
 
+size_t PlanCandidates::StayingOn(const DeviceSnapshot& device) const {
+  const auto goes = [&](const ResidentTask& task) {
+    return task.is_leaving || evicted_.contains(task.job);
+  };
+  const auto going = std::count_if(device.residents.begin(), device.residents.end(), goes);
+  return static_cast<size_t>(std::max<std::ptrdiff_t>(device.resident - going, 0));
+}
+
 std::vector<PlanNeighbour> PlanCandidates::NeighboursOn(const DeviceSnapshot& device) const {
   std::vector<PlanNeighbour> neighbours;
   for (const ResidentTask& task : device.residents) {
-    PlanNeighbour neighbour{.job = task.job,
-                            .name = "",
-                            .priority = task.priority,
-                            .seconds_left = std::nullopt,
-                            .is_leaving = task.is_leaving};
-    const Job* job = view_.jobs.Find(task.job);
-    const std::optional<JobForecast> forecast = ForecastJob(*job, *view_.nodes);
-    neighbour.name = job->spec->name;
+    if (evicted_.contains(task.job)) continue;
+    const Job& job = *view_.jobs.Find(task.job);
+    neighbours.push_back(NeighbourOf(job));
+    neighbours.back().is_leaving = task.is_leaving;
+    const std::optional<JobForecast> forecast = ForecastJob(job, *view_.nodes);
     if (forecast.has_value() && forecast->seconds_left.has_value()) {
-      neighbour.seconds_left = forecast->seconds_left->mid;
+      neighbours.back().seconds_left = forecast->seconds_left->mid;
     }
-    neighbours.push_back(std::move(neighbour));
   }
+  const auto placed = placed_.find(device.key);
+  if (placed == placed_.end()) return neighbours;
+  for (const JobId job : placed->second) neighbours.push_back(NeighbourOf(*view_.jobs.Find(job)));
   return neighbours;
 }
 

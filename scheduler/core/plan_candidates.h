@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/time/time.h"
 #include "planner/plan.h"
 #include "planner/policy.h"
@@ -24,7 +25,7 @@
 
 namespace pipefill::scheduler {
 
-// A task that is on a device, or on its way to it.
+// A task that is on a device, or on its way to it, or that the same plan puts there first.
 struct PlanNeighbour {
   JobId job;
   std::string name;
@@ -59,8 +60,9 @@ class PlanCandidates {
   const std::vector<DeviceSnapshot>& devices() const { return devices_; }
 
   // From now on devices are as `plan` finds them when it comes to `job`: what others have reserved
-  // is kept, and those that are placed before are there. `waiting` are the jobs of the plan, in the
-  // order of their ids, and `job` is among them.
+  // is kept, and those that are placed before are there. Whom it evicts for the job is no
+  // neighbour. `waiting` are the jobs of the plan, in the order of their ids, and `job` is among
+  // them.
   void Follow(const std::vector<PendingJob>& waiting, const Plan& plan, JobId job);
 
   // What is asked of the candidates.
@@ -70,12 +72,10 @@ class PlanCandidates {
     const Policy& policy;
     std::optional<DeviceKey> chosen;  // where the plan wants it
   };
-  // All stages, but that no more than kForecastsMax are looked at closely, the chosen one among
+  // All stages, but that no more than kPlanStagesMax are looked at closely, the chosen one among
   // them. Best first: where a device could take it now, then where it is fastest.
   std::vector<PlanCandidate> Rank(const Question& question) const;
   size_t stages() const { return stages_.size(); }
-
-  static constexpr size_t kForecastsMax = 256;
 
  private:
   using StageKey = std::pair<std::string, int32_t>;  // main job, stage
@@ -94,12 +94,17 @@ class PlanCandidates {
   Outline OutlineOf(const Stage& stage, const Question& question) const;
   PlanCandidate LookAt(const Outline& outline, const Question& question) const;
   std::vector<PlanNeighbour> NeighboursOn(const DeviceSnapshot& device) const;
+  // Tasks that a job which starts there has beside it for longer than it takes to stop them.
+  size_t StayingOn(const DeviceSnapshot& device) const;
   std::string WhyNot(const Stage& stage, const Question& question) const;
 
   const ClusterView& view_;
   const Instant now_;
   std::vector<DeviceSnapshot> devices_;
   std::vector<Stage> stages_;  // in the order of their keys
+  // By `plan`, and for the job.
+  absl::btree_map<DeviceKey, std::vector<JobId>> placed_;
+  absl::btree_set<JobId> evicted_;
 };
 
 }  // namespace pipefill::scheduler

@@ -55,9 +55,11 @@ std::string NameKey(const JobSpec& spec) {
 
 }  // namespace
 
-bool MayShareProfile(const JobSpec& a, const JobSpec& b) {
-  if (IsProcess(a) != IsProcess(b)) return false;
-  if (a.command == b.command && a.env == b.env) return true;
+bool HasSameContent(const JobSpec& a, const JobSpec& b) {
+  return IsProcess(a) == IsProcess(b) && a.command == b.command && a.env == b.env;
+}
+
+bool HasSameName(const JobSpec& a, const JobSpec& b) {
   return a.name == b.name && !NameKey(a).empty() && NameKey(a) == NameKey(b);
 }
 

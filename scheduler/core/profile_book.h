@@ -23,8 +23,10 @@
 
 namespace pipefill::scheduler {
 
-// Whether a job may go by the other one's profile: it has the same content, or the same name.
-bool MayShareProfile(const JobSpec& a, const JobSpec& b);
+// What lets a job go by the other one's profile, the first one before the other.
+bool HasSameContent(const JobSpec& a, const JobSpec& b);
+// A name that somebody has chosen, of the same program.
+bool HasSameName(const JobSpec& a, const JobSpec& b);
 
 class ProfileBook {
  public:
@@ -58,6 +60,7 @@ class ProfileBook {
              a.entry.is_learned == b.entry.is_learned;
     }
   };
+  bool empty() const { return by_content_.keys().empty(); }
   // All entries, in an order in which Restore makes the same book of them.
   std::vector<Record> Records() const;
   void Restore(const Record& record);

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "common/loop.h"
 #include "common/owner_thread.h"
+#include "common/plan_stages.h"
 #include "common/retry_after.h"
 #include "planner/policies/fifo.h"
 #include "proto/scheduler.grpc.pb.h"
@@ -102,8 +103,8 @@ class ReadsTest : public SchedulerLoopTest {
   ContentRelay relay_{8};
   Turnstile turnstile_;
   const JobPlanner planner_{{.tenants = {}, .heard_within = absl::Seconds(5)},
-                            std::make_unique<HeldUpPolicy>(turnstile_),
-                            std::make_unique<FifoPolicy>()};
+                            [this] { return std::make_unique<HeldUpPolicy>(turnstile_); },
+                            [] { return std::make_unique<FifoPolicy>(); }};
   std::unique_ptr<SchedulerService> service_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Stub> users_;
@@ -138,7 +139,7 @@ TEST_F(ReadsTest, PlanOfAJobIsAnsweredWithoutTheLoopAndKeepsNothing) {
   ASSERT_TRUE(Call(&Stub::ListJobs, v1::ListJobsRequest(), &jobs).ok());
   EXPECT_EQ(jobs.jobs_size(), 2);
 
-  request.set_candidates_max(1'001);
+  request.set_candidates_max(kPlanStagesMax + 1);
   EXPECT_EQ(Call(&Stub::PlanJob, request, &plan).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 

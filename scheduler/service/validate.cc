@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/plan_stages.h"
 #include "common/quantity.h"
 #include "common/status.h"
 #include "common/variable_name.h"
@@ -28,8 +29,6 @@ constexpr int64_t kPriorityMax = 1000;
 constexpr size_t kTenantMax = 64;
 constexpr int64_t kMaxRuntimeLeastNs = 1'000'000'000;
 constexpr int32_t kPageDefault = 100;
-// Stages that one plan of a job tells.
-constexpr int32_t kCandidatesMax = 1'000;
 constexpr size_t kControlMax = 10'000;  // jobs of one transaction
 constexpr size_t kReasonMax = 256;
 constexpr int32_t kContentDefault = 256 << 10;
@@ -231,9 +230,9 @@ absl::Status CheckIds(absl::string_view field, int64_t ids, const Limits& room) 
 
 absl::StatusOr<JobPlanRequest> ReadPlanRequest(const v1::PlanJobRequest& request,
                                                const SpecLimits& limits) {
-  if (request.candidates_max() < 0 || request.candidates_max() > kCandidatesMax) {
+  if (request.candidates_max() < 0 || request.candidates_max() > kPlanStagesMax) {
     return Bad("candidates_max",
-               absl::StrCat(request.candidates_max(), " is not in 0..", kCandidatesMax));
+               absl::StrCat(request.candidates_max(), " is not in 0..", kPlanStagesMax));
   }
   v1::SubmitJobRequest submission;
   *submission.mutable_spec() = request.spec();

@@ -1,10 +1,11 @@
 // Runs seeds of the fault simulation one after the other: `./run explore` starts one of these on
 // each core. Exit codes: 0 all is well, 1 a promise was broken, 2 bad arguments.
 //
-// Prints how it goes on stderr, one line per broken promise, and JSON at the end.
+// Prints each seed on stderr as it begins, one line per broken promise, and JSON at the end.
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -36,9 +37,14 @@ struct Sum {
 };
 
 FaultRunResult RunOne(const Options& options, uint64_t seed) {
+  // Should the process die in it, this is the last that is heard.
+  std::fprintf(stderr, "seed %llu\n", static_cast<unsigned long long>(seed));
   FaultRunOptions run{.seed = seed, .trouble = absl::Minutes(options.trouble_minutes)};
   if (options.shows_events) {
-    run.on_event = [](const std::string& line) { std::puts(line.c_str()); };
+    run.on_event = [](const std::string& line) {
+      std::puts(line.c_str());
+      std::fflush(stdout);
+    };
   }
   return RunFaults(run);
 }
@@ -64,17 +70,11 @@ int Explore(const Options& options) {
   const Instant begin = SystemClock().Now();
   const bool is_timed = options.minutes > 0;
   Sum sum;
-  Instant told = begin;
   for (uint64_t i = 0; options.count == 0 || i < options.count; ++i) {
     const Instant now = SystemClock().Now();
     if (is_timed && now - begin >= absl::Minutes(options.minutes)) break;
     const uint64_t seed = options.first + i * options.step;
     Add(RunOne(options, seed), seed, &sum);
-    if (now - told < absl::Seconds(10)) continue;
-    told = now;
-    std::fprintf(stderr, "%lld seeds, %lld events, %zu failing\n",
-                 static_cast<long long>(sum.seeds), static_cast<long long>(sum.events),
-                 sum.failing.size());
   }
   const nlohmann::json line = {{"seeds", sum.seeds},
                                {"events", sum.events},

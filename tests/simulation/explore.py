@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 EXPLORE = "bazel-bin/tests/simulation/explore"
@@ -41,17 +42,48 @@ def start(arguments, worker, workers):
         command += ["--count", str(len(range(worker, arguments.seeds, workers)))]
     else:
         command += ["--minutes", str(arguments.minutes)]
-    # Only the first one tells how it goes: the others are about as far.
-    progress = None if worker == 0 else subprocess.DEVNULL
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=progress, text=True)
+    # Each seed as it begins, and whatever a process says that dies.
+    log = tempfile.TemporaryFile(mode="w+", prefix="explore-")
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True), log
 
 
-def collect(process):
-    """The sum of one process, from the last line; what it found before that is shown."""
+def said(log):
+    log.seek(0)
+    return log.read().splitlines()
+
+
+def is_seed(line):
+    return line.startswith("seed ") and line[5:].isdigit()
+
+
+def collect(process, log):
+    """The sum of one process, from its last line; of one that died, what it was at."""
     lines = process.communicate()[0].splitlines()
-    if process.returncode not in (0, 1) or not lines:
-        sys.exit(f"explore: {' '.join(process.args)} ended with {process.returncode}")
-    return json.loads(lines[-1])
+    if process.returncode in (0, 1) and lines:
+        return json.loads(lines[-1])
+    told = said(log)
+    seeds = [int(line[5:]) for line in told if is_seed(line)]
+    words = [line for line in told if not is_seed(line)][-5:]
+    violation = f"the process ended with {process.returncode}: {' '.join(words)}"
+    return {"seeds": len(seeds), "events": 0, "jobs": 0, "attempts": 0, "moves": "", "moves_legal": {},
+            "failing": [{"seed": seeds[-1] if seeds else 0, "violations": [violation]}]}
+
+
+def tell_progress(workers):
+    """Until all are done, a line every ten seconds."""
+    begin = told = time.monotonic()
+    while any(process.poll() is None for process, _ in workers):
+        time.sleep(0.2)
+        if time.monotonic() - told < 10:
+            continue
+        told = time.monotonic()
+        seeds = sum(sum(map(is_seed, said(log))) for _, log in workers)
+        print(f"explore: {seeds} seeds in {told - begin:.0f} s", file=sys.stderr, flush=True)
+
+
+def legal_of(sums):
+    """Of any process that lived to tell."""
+    return next((part["moves_legal"] for part in sums if part["moves_legal"]), {})
 
 
 def moves_of(sums):
@@ -61,7 +93,7 @@ def moves_of(sums):
 def summarise(sums, seconds):
     failing = [case for part in sums for case in part["failing"]]
     events = sum(part["events"] for part in sums)
-    legal = sums[0]["moves_legal"]
+    legal = legal_of(sums)
     return {
         "seeds": sum(part["seeds"] for part in sums),
         "events": events,
@@ -70,7 +102,7 @@ def summarise(sums, seconds):
         "attempts": sum(part["attempts"] for part in sums),
         "violations": sum(len(case["violations"]) for case in failing),
         "failing_seeds": [case["seed"] for case in failing],
-        "edges_reached_share": round(len(moves_of(sums) & set(legal)) / len(legal), 4),
+        "edges_reached_share": round(len(moves_of(sums) & set(legal)) / max(1, len(legal)), 4),
         "seconds": round(seconds, 1),
     }, failing
 
@@ -82,11 +114,12 @@ def main():
         workers = min(workers, arguments.seeds)
     print(f"explore: from seed {arguments.first} on, {workers} at a time", file=sys.stderr, flush=True)
     begin = time.monotonic()
-    processes = [start(arguments, worker, workers) for worker in range(workers)]
-    sums = [collect(process) for process in processes]
+    started = [start(arguments, worker, workers) for worker in range(workers)]
+    tell_progress(started)
+    sums = [collect(process, log) for process, log in started]
     summary, failing = summarise(sums, time.monotonic() - begin)
     reached = moves_of(sums)
-    for move, name in sums[0]["moves_legal"].items():
+    for move, name in legal_of(sums).items():
         if move not in reached:
             print(f"explore: not reached: {name}", file=sys.stderr)
     for case in failing:
