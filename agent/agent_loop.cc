@@ -227,6 +227,18 @@ void AgentLoop::OnTaskEnded(const AttemptSpec& spec, const AttemptEnd& end, cons
 
 // AttemptHost.
 
+absl::Status AgentLoop::CheckRoom(const AttemptSpec& spec) const {
+  const DeviceState* state = FindState(spec.device);
+  if (state == nullptr) {
+    return absl::NotFoundError(absl::StrCat("this node has no device ", spec.device));
+  }
+  const DeviceDescription& device = state->device().description();
+  return CheckDeviceRoom(
+      {.memory_bytes = device.memory_bytes, .seats = device.resident_limit},
+      {.memory_bytes = supervisor_.CapsOn(spec.device), .seats = supervisor_.CountOn(spec.device)},
+      spec);
+}
+
 void AgentLoop::StartTask(const AttemptSpec& spec) {
   supervisor_.Launch(spec, FindState(spec.device)->device());
 }

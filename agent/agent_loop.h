@@ -85,7 +85,7 @@ class AgentLoop : public AttachHandler,
 
  private:
   // AttemptHost.
-  bool HasDevice(absl::string_view device) const override { return FindState(device) != nullptr; }
+  absl::Status CheckRoom(const AttemptSpec& spec) const override;
   void StartTask(const AttemptSpec& spec) override;
   bool StopTask(const AttemptKey& key, const StopRequest& request) override {
     return supervisor_.Stop(key, request);

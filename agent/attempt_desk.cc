@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "agent/convert.h"
 #include "common/log.h"
+#include "common/quantity.h"
 #include "common/status.h"
 
 namespace pipefill {
@@ -20,6 +21,21 @@ constexpr size_t kEndsMax = 3072;
 constexpr size_t kEndsAtOnce = 512;
 
 }  // namespace
+
+absl::Status CheckDeviceRoom(const TaskRoom& device, const TaskRoom& used,
+                             const AttemptSpec& spec) {
+  if (used.seats >= device.seats) {
+    return absl::ResourceExhaustedError(absl::StrCat("device ", spec.device, " has ", used.seats,
+                                                     " tasks still, and seats for ", device.seats));
+  }
+  if (used.memory_bytes + spec.memory_bytes > device.memory_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("device ", spec.device, " has ", FormatBytes(device.memory_bytes),
+                     ", of which tasks still have ", FormatBytes(used.memory_bytes),
+                     "; needed are ", FormatBytes(spec.memory_bytes)));
+  }
+  return absl::OkStatus();
+}
 
 AttemptDesk::AttemptDesk(Loop& loop, AttemptHost& host)
     : loop_(loop), host_(host), ends_(kEndsMax) {}
@@ -37,10 +53,10 @@ void AttemptDesk::Launch(const v1::LaunchAttempt& launch) {
   };
   const absl::StatusOr<AttemptSpec> spec = FromProto(launch);
   if (!spec.ok()) return refuse(spec.status().message(), EndCause::kLaunchFailed);
-  if (!host_.HasDevice(spec->device)) {
-    return refuse(absl::StrCat("this node has no device ", spec->device), EndCause::kRefused);
-  }
   StopOlderAttempts(key);
+  // Schedulerd may have given attempts up that are still here, or are only now being stopped.
+  const absl::Status room = host_.CheckRoom(*spec);
+  if (!room.ok()) return refuse(room.message(), EndCause::kRefused);
   host_.StartTask(*spec);
 }
 

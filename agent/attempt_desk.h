@@ -32,9 +32,11 @@ class AttemptHost {
  public:
   virtual ~AttemptHost() = default;
 
-  virtual bool HasDevice(absl::string_view device) const = 0;
-  // REQUIRES: the device is here. Its start and its end are told to the desk, also if it cannot be
-  // started.
+  // Whether its device is here, and has a seat and memory left by the tasks that are there, those
+  // that are being stopped included. The text of an error is for people.
+  virtual absl::Status CheckRoom(const AttemptSpec& spec) const = 0;
+  // REQUIRES: CheckRoom has just said OK. Its start and its end are told to the desk, also if it
+  // cannot be started.
   virtual void StartTask(const AttemptSpec& spec) = 0;
   // False if there is no such attempt.
   virtual bool StopTask(const AttemptKey& key, const StopRequest& request) = 0;
@@ -52,6 +54,15 @@ class AttemptHost {
   // To schedulerd; dropped unless it is there.
   virtual void Tell(v1::AgentMessage message) = 0;
 };
+
+// Of a device, or of its tasks together.
+struct TaskRoom {
+  int64_t memory_bytes = 0;
+  int32_t seats = 0;
+};
+// ResourceExhausted, with the numbers, if the task does not fit beside those that have `used`. What
+// the main job needs is schedulerd's to reckon with: it may have grown since.
+absl::Status CheckDeviceRoom(const TaskRoom& device, const TaskRoom& used, const AttemptSpec& spec);
 
 class AttemptDesk {
  public:

@@ -27,7 +27,10 @@ AttemptKey KeyOf(int32_t attempt) {
 // A node that starts at once, stops when the test says so, and syncs when the test says so.
 class FakeHost : public AttemptHost {
  public:
-  bool HasDevice(absl::string_view device) const override { return device == "gpu0"; }
+  absl::Status CheckRoom(const AttemptSpec& spec) const override {
+    if (spec.device != "gpu0") return absl::NotFoundError("no such device");
+    return CheckDeviceRoom(room, {.seats = static_cast<int32_t>(tasks.size())}, spec);
+  }
   void StartTask(const AttemptSpec& spec) override { tasks.emplace(spec.key, spec); }
   bool StopTask(const AttemptKey& key, const StopRequest& request) override {
     if (!tasks.contains(key)) return false;
@@ -62,6 +65,7 @@ class FakeHost : public AttemptHost {
     return ends;
   }
 
+  TaskRoom room = {.memory_bytes = 1000, .seats = 2};
   std::map<AttemptKey, AttemptSpec> tasks;
   std::vector<std::pair<AttemptKey, StopRequest>> stops;
   std::vector<std::function<void(const absl::Status&)>> syncs;
@@ -139,6 +143,31 @@ TEST_F(AttemptDeskTest, LaunchOnADeviceThatIsNotHereIsRefused) {
   desk_.Launch(launch);
   ASSERT_THAT(host_.Ends(), SizeIs(1));
   EXPECT_EQ(host_.Ends()[0].cause(), v1::END_CAUSE_REFUSED);
+}
+
+// Schedulerd has given it up, but it is here until it has been stopped.
+TEST_F(AttemptDeskTest, LaunchWithoutAFreeSeatIsRefused) {
+  host_.room.seats = 1;
+  desk_.Launch(LaunchOf(KeyOf(1)));
+  desk_.Stop(StopOf(KeyOf(1)));
+  desk_.Launch(LaunchOf(KeyOf(2)));
+  EXPECT_THAT(host_.tasks, SizeIs(1));
+  ASSERT_THAT(host_.Ends(), SizeIs(1));
+  EXPECT_EQ(host_.Ends()[0].cause(), v1::END_CAUSE_REFUSED);
+  EXPECT_EQ(host_.Ends()[0].text(), "device gpu0 has 1 tasks still, and seats for 1");
+}
+
+TEST(CheckDeviceRoomTest, CountsWhatTasksMayHave) {
+  const AttemptSpec spec = {.key = {},
+                            .job_name = "",
+                            .device = "gpu0",
+                            .command = {},
+                            .env = {},
+                            .workdir = "",
+                            .memory_bytes = 600};
+  EXPECT_TRUE(CheckDeviceRoom({1000, 2}, {400, 1}, spec).ok());
+  EXPECT_EQ(CheckDeviceRoom({1000, 2}, {401, 1}, spec).code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(AttemptDeskTest, NewerAttemptOfTheJobStopsTheOneBefore) {

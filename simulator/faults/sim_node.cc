@@ -140,6 +140,27 @@ bool SimNode::HasDevice(absl::string_view device) const {
   return false;
 }
 
+// A greedy node tells of, and takes, more than there is.
+TaskRoom SimNode::RoomOfDevice() const {
+  const int factor = options_.plant == Plant::kGreedyNode ? 4 : 1;
+  return {.memory_bytes = options_.device_bytes * factor, .seats = options_.seats * factor};
+}
+
+TaskRoom SimNode::UsedOn(absl::string_view device) const {
+  TaskRoom used;
+  for (const auto& [key, held] : agent_->held) {
+    if (held.spec.device != device) continue;
+    used.memory_bytes += held.spec.memory_bytes;
+    ++used.seats;
+  }
+  return used;
+}
+
+absl::Status SimNode::CheckRoom(const AttemptSpec& spec) const {
+  if (!HasDevice(spec.device)) return absl::NotFoundError("no such device");
+  return CheckDeviceRoom(RoomOfDevice(), UsedOn(spec.device), spec);
+}
+
 void SimNode::StartTask(const AttemptSpec& spec) {
   const AttemptKey key = spec.key;
   TaskLimits limits;
@@ -422,16 +443,12 @@ std::vector<v1::Device> SimNode::DescribeDevices() const {
     device.set_node(NameOf(options_.index));
     device.set_name(DeviceName(i));
     device.set_backend("sim");
-    const bool is_greedy = options_.plant == Plant::kGreedyNode;
-    device.set_memory_bytes(options_.device_bytes * (is_greedy ? 4 : 1));
-    int64_t free_bytes = device.memory_bytes();
-    for (const auto& [key, held] : agent_->held) {
-      if (held.spec.device != DeviceName(i)) continue;
-      free_bytes -= held.spec.memory_bytes;
-      device.set_resident(device.resident() + 1);
-    }
-    device.set_memory_free_bytes(std::max<int64_t>(0, free_bytes));
-    device.set_resident_limit(options_.seats * (is_greedy ? 4 : 1));
+    const TaskRoom room = RoomOfDevice();
+    const TaskRoom used = UsedOn(DeviceName(i));
+    device.set_memory_bytes(room.memory_bytes);
+    device.set_memory_free_bytes(std::max<int64_t>(0, room.memory_bytes - used.memory_bytes));
+    device.set_resident(used.seats);
+    device.set_resident_limit(room.seats);
     if (has_main_job_) {
       v1::MainRank& rank = *device.mutable_main_rank();
       rank.set_main_job(kMainJob);

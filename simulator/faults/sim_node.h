@@ -130,7 +130,7 @@ class SimNode : private AttemptHost, private SessionHandler {
   struct Agent;
 
   // --- AttemptHost ---
-  bool HasDevice(absl::string_view device) const override;
+  absl::Status CheckRoom(const AttemptSpec& spec) const override;
   void StartTask(const AttemptSpec& spec) override;
   bool StopTask(const AttemptKey& key, const StopRequest& request) override;
   const AttemptSpec* FindTask(const AttemptKey& key) const override;
@@ -159,6 +159,9 @@ class SimNode : private AttemptHost, private SessionHandler {
   void FeedLater(const AttemptKey& key, std::function<TaskActions(TaskMachine&)> input);
   void WatchTask(const AttemptKey& key);
   void EndTask(const AttemptKey& key);
+  bool HasDevice(absl::string_view device) const;
+  TaskRoom RoomOfDevice() const;
+  TaskRoom UsedOn(absl::string_view device) const;
   std::vector<v1::Device> DescribeDevices() const;
 
   // --- Processes ---

@@ -44,21 +44,23 @@ def start(arguments, worker, workers):
         command += ["--minutes", str(arguments.minutes)]
     # Each seed as it begins, and whatever a process says that dies.
     log = tempfile.TemporaryFile(mode="w+", prefix="explore-")
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True), log
+    found = tempfile.TemporaryFile(mode="w+", prefix="explore-")
+    return subprocess.Popen(command, stdout=found, stderr=log, text=True), found, log
 
 
-def said(log):
-    log.seek(0)
-    return log.read().splitlines()
+def said(file):
+    file.seek(0)
+    return file.read().splitlines()
 
 
 def is_seed(line):
     return line.startswith("seed ") and line[5:].isdigit()
 
 
-def collect(process, log):
+def collect(process, found, log):
     """The sum of one process, from its last line; of one that died, what it was at."""
-    lines = process.communicate()[0].splitlines()
+    process.wait()
+    lines = said(found)
     if process.returncode in (0, 1) and lines:
         return json.loads(lines[-1])
     told = said(log)
@@ -72,12 +74,12 @@ def collect(process, log):
 def tell_progress(workers):
     """Until all are done, a line every ten seconds."""
     begin = told = time.monotonic()
-    while any(process.poll() is None for process, _ in workers):
+    while any(process.poll() is None for process, _, _ in workers):
         time.sleep(0.2)
         if time.monotonic() - told < 10:
             continue
         told = time.monotonic()
-        seeds = sum(sum(map(is_seed, said(log))) for _, log in workers)
+        seeds = sum(sum(map(is_seed, said(log))) for _, _, log in workers)
         print(f"explore: {seeds} seeds in {told - begin:.0f} s", file=sys.stderr, flush=True)
 
 
@@ -116,7 +118,7 @@ def main():
     begin = time.monotonic()
     started = [start(arguments, worker, workers) for worker in range(workers)]
     tell_progress(started)
-    sums = [collect(process, log) for process, log in started]
+    sums = [collect(*worker) for worker in started]
     summary, failing = summarise(sums, time.monotonic() - begin)
     reached = moves_of(sums)
     for move, name in legal_of(sums).items():
