@@ -181,7 +181,10 @@ AttachAnswer AgentLoop::OnAttachTask(const Peer& peer, const TaskRequest& reques
   supervisor_.CatchUp(key);
   state.AddTask(*spec, supervisor_.PidOf(key), loop_.Now());
   AttachAnswer answer = state.AttachTask(peer, key);
-  if (std::holds_alternative<PageGrant>(answer)) connections_[peer.connection] = &state;
+  if (std::holds_alternative<PageGrant>(answer)) {
+    connections_[peer.connection] = &state;
+    supervisor_.OnPageGranted(key);
+  }
   return answer;
 }
 

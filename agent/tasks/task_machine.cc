@@ -91,6 +91,8 @@ TaskActions TaskMachine::OnStopRequested(const StopRequest& request, Instant now
   TaskActions actions;
   if (phase_ == TaskPhase::kFrozen) actions.push_back(TaskAction::kThaw);
   if (phase_ == TaskPhase::kUnattached) {
+    // Asked as well, if it is about to hold its pages.
+    actions = AskOnce();
     actions.push_back(TaskAction::kTerminate);
     terminate_at_ = std::nullopt;
   } else {

@@ -117,6 +117,9 @@ class TaskMachine {
   TaskActions OnStarted();
   // `cause` is kLaunchFailed, or kRefused where it is not the job's fault.
   TaskActions OnLaunchFailed(std::string text, EndCause cause = EndCause::kLaunchFailed);
+  // Its pages were handed out: from now on it can be asked to stop, and may start a unit before the
+  // news that it holds them.
+  void OnPageGranted() { has_page_ = phase_ != TaskPhase::kEnded; }
   // The task holds its pages / its connection has ended.
   TaskActions OnAttached();
   TaskActions OnDetached();

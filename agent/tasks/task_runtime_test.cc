@@ -125,5 +125,15 @@ TEST(TaskMachineRuntimeTest, TaskThatGetsItsPageWhileItIsStoppedIsAsked) {
   EXPECT_EQ(machine.phase(), TaskPhase::kStopping);
 }
 
+// It may start a unit before agentd hears that it holds them.
+TEST(TaskMachineRuntimeTest, TaskThatIsAboutToHoldItsPagesIsAskedToo) {
+  TaskMachine machine({.memory_bytes = 1});
+  machine.OnStarted();
+  machine.OnPageGranted();
+  EXPECT_THAT(machine.OnStopRequested({.grace = absl::Seconds(5)}, AtSecond(0)),
+              ElementsAre(TaskAction::kAskToStop, TaskAction::kTerminate));
+  EXPECT_THAT(machine.OnAttached(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace pipefill

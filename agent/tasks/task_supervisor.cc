@@ -206,6 +206,11 @@ void TaskSupervisor::CatchUp(const AttemptKey& key) {
   if (task != nullptr && task->process != nullptr) task->process->CatchUp();
 }
 
+void TaskSupervisor::OnPageGranted(const AttemptKey& key) {
+  Task* task = FindTask(key);
+  if (task != nullptr) task->machine.OnPageGranted();
+}
+
 void TaskSupervisor::OnAttached(const AttemptKey& key) {
   Task* task = FindTask(key);
   if (task != nullptr) Perform(*task, task->machine.OnAttached());

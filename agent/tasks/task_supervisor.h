@@ -123,6 +123,7 @@ class TaskSupervisor {
   // Somebody says that the attempt runs: learns its pid, if that is still on its way.
   void CatchUp(const AttemptKey& key);
   // Of the attempt's gate. Unknown attempts are ignored.
+  void OnPageGranted(const AttemptKey& key);
   void OnAttached(const AttemptKey& key);
   void OnDetached(const AttemptKey& key);
   // `unit.task_cpu` is filled in here.

@@ -53,6 +53,10 @@ void SimNode::OnAttachRequest(const AttemptKey& key) {
       held == agent_->held.end() || held->second.machine.phase() == TaskPhase::kStopping;
   if (found->second.is_refused) return;
   found->second.is_attached = true;
+  Feed(key, [](TaskMachine& machine) {
+    machine.OnPageGranted();
+    return TaskActions();
+  });
   // From now on it may work; agentd hears that it has mapped its pages a little later.
   agent_->loop.PostAt(
       agent_->loop.Now() + draw_.Between(absl::ZeroDuration(), kMappedMost),
