@@ -117,8 +117,9 @@ void AttemptDesk::OnEnded(const AttemptKey& key, const AttemptEnd& end,
   AddEnd({.ended = ToProto(key, end, progress)});
   // Not yet: the record has the end when the host is done.
   loop_.Post([this, key] {
-    host_.SyncEnd(key, [this, key](const absl::Status& status) {
-      loop_.Post([this, key, status] { OnEndKept(key, status); });
+    // On another thread, which may be a little longer than this object: it must not look at it.
+    host_.SyncEnd(key, [&loop = loop_, this, key](const absl::Status& status) {
+      loop.Post([this, key, status] { OnEndKept(key, status); });
     });
   });
 }

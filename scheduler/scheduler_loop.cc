@@ -422,7 +422,7 @@ void SchedulerLoop::RunDeadlines() {
 void SchedulerLoop::ArmDeadlineTimer() {
   // A timer that is armed is never too late: what is heard of later has a later deadline.
   if (deadline_timer_ != 0) return;
-  const std::optional<Instant> next = state_.NextDeadline();
+  const std::optional<Instant> next = state_.NextDeadline(dependencies_.clock.Now());
   if (!next.has_value()) return;
   deadline_timer_ = dependencies_.loop.PostAt(std::max(*next, no_deadline_before_), [this] {
     deadline_timer_ = 0;

@@ -151,11 +151,13 @@ DeviceSnapshot ClusterState::SnapshotOf(const Node& node, size_t device, Instant
       {.main_jobs = *main_jobs_.Snapshot(), .quarantines = *refusals_.Snapshot(), .now = now});
 }
 
-std::optional<Instant> ClusterState::NextDeadline() const {
+std::optional<Instant> ClusterState::NextDeadline(Instant now) const {
   std::optional<Instant> next;
   for (const auto& [name, node] : nodes_.nodes()) {
     Instant deadline = node->heard_at + limits_.agent_lost_after;
-    for (const auto& [fence, until] : node->unaccounted) deadline = std::min(deadline, until);
+    for (const auto& [fence, until] : node->unaccounted) {
+      deadline = std::min(deadline, now < until ? until : until + limits_.agent_lost_after);
+    }
     if (!next.has_value() || deadline < *next) next = deadline;
   }
   return next;
@@ -175,15 +177,31 @@ std::vector<std::string> ClusterState::SilentNodes(Instant now) const {
   return names;
 }
 
-std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
-  std::vector<AttemptKey> keys;
+std::vector<std::pair<AttemptKey, Instant>> ClusterState::LateAttempts(Instant now) const {
+  std::vector<std::pair<AttemptKey, Instant>> late;
   for (const auto& [name, node] : nodes_.nodes()) {
     const LiveAttempts& live = LiveAttemptsOf(name);
     for (const auto& [fence, until] : node->unaccounted) {
       if (now < until) continue;
       const LiveAttempt* attempt = live.Find(fence);
-      if (attempt != nullptr) keys.push_back(attempt->key);
+      if (attempt != nullptr) late.emplace_back(attempt->key, until);
     }
+  }
+  return late;
+}
+
+std::vector<AttemptKey> ClusterState::OverdueAttempts(Instant now) const {
+  std::vector<AttemptKey> keys;
+  for (const auto& [key, until] : LateAttempts(now)) {
+    if (now >= until + limits_.agent_lost_after) keys.push_back(key);
+  }
+  return keys;
+}
+
+std::vector<AttemptKey> ClusterState::AttemptsToAsk(Instant now) const {
+  std::vector<AttemptKey> keys;
+  for (const auto& [key, until] : LateAttempts(now)) {
+    if (now < until + limits_.agent_lost_after) keys.push_back(key);
   }
   return keys;
 }

@@ -143,14 +143,21 @@ class ClusterState {
   // its lease by the time it is given up, even if ours arrive there.
   bool IsHeard(const Node& node, Instant now) const;
 
-  // When SilentNodes or OverdueAttempts will next say something, if nothing is heard until then.
-  std::optional<Instant> NextDeadline() const;
+  // After `now`, when SilentNodes, AttemptsToAsk or OverdueAttempts will next say something, if
+  // nothing is heard until then.
+  std::optional<Instant> NextDeadline(Instant now) const;
   // Nodes to be given up at `now`.
   std::vector<std::string> SilentNodes(Instant now) const;
-  // Attempts that did not show up in time on a connected node.
+  // Attempts that did not show up on a connected node, nor answered when they were to be stopped.
   std::vector<AttemptKey> OverdueAttempts(Instant now) const;
+  // Attempts that have not shown up in time, but may: their launch may be on its way, and they
+  // start there with gates that open. They are to be stopped, and are overdue only when that has
+  // had as much time again.
+  std::vector<AttemptKey> AttemptsToAsk(Instant now) const;
 
  private:
+  // Live attempts that have not shown up in time, with that time.
+  std::vector<std::pair<AttemptKey, Instant>> LateAttempts(Instant now) const;
   absl::Status CheckLive(const AttemptKey& key) const;
   absl::Status CheckInput(JobId job, JobInput input) const;
   absl::Status CheckCancel(JobId job) const;

@@ -368,9 +368,9 @@ TEST_F(ClusterStateTest, RestartedAgentMayTakeItsNameWhenItsStreamIsBroken) {
 
 TEST_F(ClusterStateTest, NodeIsSilentAfterLostAfterWithoutReport) {
   Register({}, 0);
-  EXPECT_EQ(state_.NextDeadline(), AtSecond(15));
+  EXPECT_EQ(state_.NextDeadline(AtSecond(0)), AtSecond(15));
   ASSERT_TRUE(Admit(ReportFrom(1, {}), 3).ok());
-  EXPECT_EQ(state_.NextDeadline(), AtSecond(18));
+  EXPECT_EQ(state_.NextDeadline(AtSecond(3)), AtSecond(18));
   EXPECT_THAT(state_.SilentNodes(AtSecond(17.9)), IsEmpty());
   EXPECT_THAT(state_.SilentNodes(AtSecond(18)), ElementsAre("a"));
 }
@@ -381,7 +381,7 @@ TEST_F(ClusterStateTest, NodeIsSilentAtItsDeadlineWhateverTheConfiguredTime) {
   limits.agent_lost_after = absl::Seconds(35) / 3;
   ClusterState state(limits);
   state.Apply(HelloFrom("a", 1, {}), TimeAt(0));
-  EXPECT_THAT(state.SilentNodes(*state.NextDeadline()), ElementsAre("a"));
+  EXPECT_THAT(state.SilentNodes(*state.NextDeadline(AtSecond(0))), ElementsAre("a"));
 }
 
 TEST_F(ClusterStateTest, OnlyNodesHeardOfLatelyAreKeptAlive) {

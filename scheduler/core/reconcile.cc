@@ -210,11 +210,19 @@ Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant 
 
 Decision GiveUpOverdue(const ClusterState& state, Instant now) {
   Decision decision;
+  const auto stop = [&](const AttemptKey& key) {
+    const Job& job = **state.FindJob(key.job);
+    const bool is_cancelled = job.phase == JobPhase::kStopping;
+    decision.actions.emplace_back(
+        StopAttempt{job.live_attempt().device.node, key,
+                    is_cancelled ? EndCause::kCancelled : EndCause::kLost});
+  };
+  for (const AttemptKey& key : state.AttemptsToAsk(now)) stop(key);
   for (const AttemptKey& key : state.OverdueAttempts(now)) {
     const std::string& node = (*state.FindJob(key.job))->live_attempt().device.node;
     decision.events.emplace_back(
         LostEnd(state, key, absl::StrCat("its agent came back without it: node=", node)));
-    decision.actions.emplace_back(StopAttempt{node, key, EndCause::kLost});
+    stop(key);
   }
   return decision;
 }

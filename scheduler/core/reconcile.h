@@ -49,7 +49,8 @@ Decision ReconcileEnd(const ClusterState& state, const std::string& node,
 
 // Ends the node's attempts as lost, then the node itself. REQUIRES: the node is known.
 Decision GiveUpNode(const ClusterState& state, const std::string& node, Instant now);
-// Ends the attempts that did not show up in time as lost.
+// Has the attempts stopped that did not show up in time, and ends as lost those that even then did
+// not.
 Decision GiveUpOverdue(const ClusterState& state, Instant now);
 
 // What the user's cancellation, or his wish to have it wait again, leads to, or that it had not

@@ -275,11 +275,19 @@ TEST_F(ReconcileTest, LostNodeEndsItsAttemptsThenItself) {
   EXPECT_EQ(state_.nodes().Find("a"), nullptr);
 }
 
-TEST_F(ReconcileTest, AttemptThatDoesNotShowUpIsGivenUpInTime) {
+// Its launch may be on its way, so it is stopped first; two of a job must not work at once.
+TEST_F(ReconcileTest, AttemptThatDoesNotShowUpIsStoppedAndThenGivenUp) {
   Apply(AttemptStarted{key_});
   Apply(Hello({}), 20);
-  EXPECT_TRUE(GiveUpOverdue(state_, AtSecond(34.9)).events.empty());
-  const Decision decision = GiveUpOverdue(state_, AtSecond(35));
+  EXPECT_TRUE(GiveUpOverdue(state_, AtSecond(34.9)).actions.empty());
+  EXPECT_EQ(state_.NextDeadline(AtSecond(34.9)), AtSecond(35));
+  const Decision asked = GiveUpOverdue(state_, AtSecond(35));
+  EXPECT_TRUE(asked.events.empty());
+  EXPECT_EQ(Find<StopAttempt>(asked)->attempt, key_);
+  Apply(ReportFrom(2, {FilledDevice("a", "cpu0")}), 40);
+  EXPECT_EQ(state_.NextDeadline(AtSecond(40)), AtSecond(50));
+  EXPECT_TRUE(GiveUpOverdue(state_, AtSecond(49.9)).events.empty());
+  const Decision decision = GiveUpOverdue(state_, AtSecond(50));
   ASSERT_EQ(decision.events.size(), 1U);
   EXPECT_EQ(std::get<AttemptEnded>(decision.events[0]).attempt, key_);
   EXPECT_NE(Find<StopAttempt>(decision), nullptr);

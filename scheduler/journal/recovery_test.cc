@@ -60,7 +60,7 @@ TEST_F(RecoveryTest, RunningAttemptsWaitForTheirAgent) {
   Write(JobSubmitted{JobId(1), "", SpecThatNeeds(kMiB)});
   Write(AttemptPlaced{{JobId(1), AttemptNumber(1), Fence(1)}, {"a", "cpu0"}});
   ASSERT_TRUE(Recover(journal_, AtSecond(100), &state_).ok());
-  EXPECT_EQ(state_.NextDeadline(), AtSecond(115));
+  EXPECT_EQ(state_.NextDeadline(AtSecond(100)), AtSecond(115));
 }
 
 TEST_F(RecoveryTest, RecordThatCannotFollowIsDataLossWithItsNumber) {
