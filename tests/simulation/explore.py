@@ -16,6 +16,7 @@ import time
 EXPLORE = "bazel-bin/tests/simulation/explore"
 # Of the clock, so that each exploration sees seeds that none has seen before.
 SEEDS_A_SECOND = 1000
+TELL_EVERY_S = 10
 
 
 def parse_arguments():
@@ -49,8 +50,8 @@ def start(arguments, worker, workers):
 
 
 def said(file):
-    file.seek(0)
-    return file.read().splitlines()
+    # By itself: where the file is read from is where the process writes to, too.
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode().splitlines()
 
 
 def is_seed(line):
@@ -73,14 +74,15 @@ def collect(process, found, log):
 
 def tell_progress(workers):
     """Until all are done, a line every ten seconds."""
-    begin = told = time.monotonic()
-    while any(process.poll() is None for process, _, _ in workers):
-        time.sleep(0.2)
-        if time.monotonic() - told < 10:
-            continue
-        told = time.monotonic()
-        seeds = sum(sum(map(is_seed, said(log))) for _, _, log in workers)
-        print(f"explore: {seeds} seeds in {told - begin:.0f} s", file=sys.stderr, flush=True)
+    begin = time.monotonic()
+    for process, _, _ in workers:
+        while True:
+            try:
+                process.wait(timeout=TELL_EVERY_S)
+                break
+            except subprocess.TimeoutExpired:
+                seeds = sum(sum(map(is_seed, said(log))) for _, _, log in workers)
+                print(f"explore: {seeds} seeds in {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
 
 
 def legal_of(sums):
