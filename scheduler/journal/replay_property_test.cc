@@ -25,21 +25,12 @@
 #include "scheduler/journal/recovery.h"
 #include "scheduler/journal/snapshot_frame.h"
 #include "scheduler/journal/testing/array_checker.h"
+#include "scheduler/journal/testing/event_draw.h"
 #include "scheduler/journal/testing/same_state.h"
 #include "scheduler/testing/builders.h"
 
 namespace pipefill::scheduler {
 namespace {
-
-constexpr int kSeats = 2;
-
-std::string NodeName(int node) { return absl::StrCat("n", node); }
-const std::vector<std::string> kNodeNames = {NodeName(0), NodeName(1)};
-
-std::vector<Device> DevicesOf(int node) {
-  return {FilledDevice(NodeName(node), "d0", kSeats, 300),
-          FilledDevice(NodeName(node), "d1", 1, 200)};
-}
 
 // Arrays are small here.
 ClusterLimits SomeLimits() {
@@ -74,31 +65,31 @@ class World {
     second_ += 0.1 * *rc::gen::inRange(0, 4);
     switch (AnyStep()) {
       case 0:
-        return Try(JobSubmitted{AnyNewJob(), AnyKey(), AnySpec()});
+        return Try(JobSubmitted{draw_.AnyNewJob(), draw_.AnyKey(), draw_.AnySpec(second_)});
       case 1:
-        return Try(CancelRequested{AnyJob(), AnyReason()});
+        return Try(CancelRequested{draw_.AnyJob(), draw_.AnyReason()});
       case 14:
-        return Try(JobHeld{AnyJob(), AnyReason()});
+        return Try(JobHeld{draw_.AnyJob(), draw_.AnyReason()});
       case 15:
-        return Try(JobReleased{AnyJob(), AnyReason()});
+        return Try(JobReleased{draw_.AnyJob(), draw_.AnyReason()});
       case 16:
-        return Try(RequeueRequested{AnyJob(), AnyReason()});
+        return Try(RequeueRequested{draw_.AnyJob(), draw_.AnyReason()});
       case 17:
         return FailLateStarts();
       case 9:
-        return Try(MoveRequested{AnyJob(), {"a", "cpu1"}});
+        return Try(MoveRequested{draw_.AnyJob(), {"a", "cpu1"}});
       case 10:
-        return Try(EvictionRequested{AnyAttempt(), AnyJob()});
+        return Try(EvictionRequested{draw_.AnyAttempt(), draw_.AnyJob()});
       case 2:
         return Place();
       case 3:
-        return Try(AttemptStarted{AnyAttempt()});
+        return Try(AttemptStarted{draw_.AnyAttempt()});
       case 4:
         return Try(AnyEnd());
       case 5:
         return DialIn();
       case 8:
-        return Try(AnyUpdate());
+        return Try(draw_.AnyUpdate());
       case 11:
         return Try(AnyDrop());
       case 12:
@@ -297,7 +288,7 @@ class World {
   // Of jobs that have ended or not.
   HistoryDropped AnyDrop() {
     HistoryDropped drop;
-    JobId job = AnyJob();
+    JobId job = draw_.AnyJob();
     for (int i = *rc::gen::inRange(1, 3); i > 0; --i, job = JobId(job.value() + 1)) {
       drop.jobs.push_back(job);
     }
@@ -350,51 +341,12 @@ class World {
       }
     }
     // One that is not due.
-    const Job* array = state_.jobs().Find(AnyJob());
+    const Job* array = state_.jobs().Find(draw_.AnyJob());
     if (array == nullptr || !array->is_array()) return;
     RC_ASSERT(!state_
                    .Check(ArrayAdmitted{array->id, array->tasks->next() - 1, array->tasks->next()},
                           AtSecond(second_))
                    .ok());
-  }
-
-  // Mostly the next one.
-  JobId AnyNewJob() {
-    return JobId(state_.next_job_id().value() + *rc::gen::weightedElement<int>({{5, 0}, {1, 1}}));
-  }
-  JobId AnyJob() {
-    if (!has_ties_ || *rc::gen::element(0, 0, 1) == 0) {
-      return JobId(*rc::gen::element<int64_t>(0, 1, 2, 3, 4, 5, 6, 7, 8));
-    }
-    return JobId(*rc::gen::inRange<int64_t>(0, state_.next_job_id().value() + 1));
-  }
-  std::string AnyReason() { return *rc::gen::element<std::string>("", "too loud"); }
-  std::string AnyKey() { return *rc::gen::element<std::string>("", "k1", "k2"); }
-  JobSpec AnySpec() {
-    JobSpec spec = SpecThatNeeds(*rc::gen::element<int64_t>(60, 100, 160, 240, 400),
-                                 *rc::gen::element(0, 1, 2));
-    spec.priority = *rc::gen::element(0, 0, 1, 2);
-    spec.tenant = *rc::gen::element<std::string>("default", "vision");
-    spec.is_held = *rc::gen::element(0, 0, 0, 0, 0, 0, 0, 1) == 1;
-    if (*rc::gen::element(0, 0, 0, 0, 1) == 1) {
-      spec.start_before = TimeAt(second_ + *rc::gen::inRange(1, 20)).wall;
-    }
-    if (*rc::gen::element(0, 1) == 1) spec.labels = {{"team", "vision"}};
-    if (*rc::gen::element(0, 0, 1) == 1) {
-      spec.profile = {.configurations = {LearnedConfiguration(1, 10'000'000, 0)},
-                      .samples_total = 1'000};
-    }
-    if (!has_ties_) return spec;
-    if (*rc::gen::element(0, 0, 1) == 1) {
-      spec.array = ArraySpec{.ranges = {{3, 3 + *rc::gen::inRange(0, 4), 1}, {10, 14, 4}},
-                             .throttle = *rc::gen::element(0, 0, 1, 2)};
-    }
-    for (int i = *rc::gen::element(0, 0, 1, 2); i > 0; --i) {
-      spec.dependencies.push_back(
-          {AnyJob(), *rc::gen::element(DependencyCondition::kOk, DependencyCondition::kAny,
-                                       DependencyCondition::kNotOk)});
-    }
-    return spec;
   }
 
   // As the loop does: what is late is never refused.
@@ -405,22 +357,14 @@ class World {
       RC_ASSERT(state_.Check(StartExpired{job}, AtSecond(second_)).ok() == is_waiting);
       Try(StartExpired{job});
     }
-    Try(StartExpired{AnyJob()});
-  }
-
-  // Of a job that exists, if there is one: current, stale, or made up.
-  AttemptKey AnyAttempt() {
-    const auto job = state_.FindJob(AnyJob());
-    if (!job.ok() || (*job)->attempts.empty()) return {JobId(1), AttemptNumber(1), Fence(1)};
-    const size_t index = *rc::gen::inRange<size_t>(0, (*job)->attempts.size());
-    const Attempt& attempt = (*job)->attempts[index];
-    return {(*job)->id, attempt.number, attempt.fence};
+    Try(StartExpired{draw_.AnyJob()});
   }
 
   AttemptEnded AnyEnd() {
-    AttemptEnded ended = EndOf(
-        AnyAttempt(), *rc::gen::element(EndCause::kExited, EndCause::kLost, EndCause::kOutOfMemory,
-                                        EndCause::kCancelled, EndCause::kRefused));
+    AttemptEnded ended =
+        EndOf(draw_.AnyAttempt(),
+              *rc::gen::element(EndCause::kExited, EndCause::kLost, EndCause::kOutOfMemory,
+                                EndCause::kCancelled, EndCause::kRefused));
     ended.useful_ns = *rc::gen::inRange(0, 1000);
     ended.progress = {.units = *rc::gen::element(0, 10, 100),
                       .unit_cpu_ns = 5'000,
@@ -433,17 +377,8 @@ class World {
     return ended;
   }
 
-  // Devices have a rank of "gpt".
-  MainJobUpdated AnyUpdate() {
-    MainJobChange change;
-    change.main_job = *rc::gen::element<std::string>("gpt", "bert");
-    if (*rc::gen::element(0, 1) == 1) change.is_paused = *rc::gen::element(0, 1) == 1;
-    if (*rc::gen::element(0, 1) == 1) change.budget_ppm = *rc::gen::element(0, 5'000);
-    return {state_.main_jobs().Changed(change)};
-  }
-
   void Place() {
-    const JobId job = AnyJob();
+    const JobId job = draw_.AnyJob();
     if (!state_.FindJob(job).ok()) return;
     Try(AttemptPlaced{
         state_.NextAttempt(job),
@@ -456,7 +391,8 @@ class World {
     const int node = *rc::gen::element(0, 1);
     AgentRegistered hello = HelloFrom(NodeName(node), ++session_, DevicesOf(node));
     if (*rc::gen::element(0, 0, 1) == 1) hello.boot_id = "boot-2";
-    for (int i = *rc::gen::inRange(0, 4); i > 0; --i) hello.live_attempts.push_back(AnyAttempt());
+    for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+      hello.live_attempts.push_back(draw_.AnyAttempt());
     if (!state_.Check(hello, AtSecond(second_)).ok()) return;
     Carry(ReconcileHello(state_, hello));
   }
@@ -491,6 +427,7 @@ class World {
   const FifoPolicy policy_;
   ClusterPlanner planner_{policy_};
   ClusterState state_{SomeLimits()};
+  const EventDraw draw_{state_, has_ties_};
   MemoryJournal journal_;
   double second_ = 0;
   uint64_t session_ = 0;
