@@ -16,7 +16,7 @@
 //
 // An agent that is told to stop what it does not run tells its end: the real one if it still has it
 // to tell, otherwise the cause that the command names. How long that may take is bounded: see
-// ClusterState::OverdueAttempts.
+// ClusterState::AttemptsToAsk and OverdueAttempts.
 //
 // Pure.
 #ifndef SCHEDULER_CORE_RECONCILE_H_
